@@ -1,0 +1,55 @@
+"""From a URL to an open engine. Third parties add schemes by an entry point in the group ``strongroom.engines``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Final
+
+from strongroom.engine.base import Engine
+from strongroom.engine.urls import StoreUrl
+from strongroom.errors import InvalidArgument, Unsupported
+
+Opener = Callable[..., Engine]
+"""Called as ``opener(url, seal_key=...)`` with a `StoreUrl`; answers an open engine."""
+
+GROUP: Final = "strongroom.engines"
+
+BUILT_IN: Final = {
+    "memory": "strongroom.engines.memory:open_url",
+    "sqlite": "strongroom.engines.sqlite:open_url",
+}
+
+
+def schemes() -> tuple[str, ...]:
+    """The schemes that `open` knows, in order."""
+    return tuple(sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))}))
+
+
+def open(url: str, *, seal_key: bytes | None = None) -> Engine:  # noqa: A001 - read as strongroom.open
+    """The engine for a store's URL, opened.
+
+    Arguments:
+        url: such as ``sqlite:///strongroom.db``, ``sqlite://:memory:`` or ``memory://``.
+        seal_key: 16 to 64 bytes that seal every row; a store keeps to the key that it was made with.
+
+    Raises `InvalidArgument` for a URL, option or key that can't be, `Unsupported` where the engine's driver is not
+    installed, `StoreHeld`, `Unavailable` and `Corrupt` as the engine finds the store.
+    """
+    parsed = StoreUrl.parse(url)
+    return _opener(parsed.scheme)(parsed, seal_key=seal_key)
+
+
+def _opener(scheme: str) -> Opener:
+    if scheme in BUILT_IN:
+        module, _, name = BUILT_IN[scheme].partition(":")
+        try:
+            opener: Opener = getattr(importlib.import_module(module), name)
+        except ImportError as missing:
+            raise Unsupported(f"the {scheme} engine needs a driver: pip install 'strongroom[{scheme}]'") from missing
+        return opener
+    for point in entry_points(group=GROUP, name=scheme):
+        loaded: Opener = point.load()
+        return loaded
+    raise InvalidArgument(f"no engine for {scheme}:// - known are {', '.join(schemes())}")

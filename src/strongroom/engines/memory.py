@@ -1,0 +1,278 @@
+"""The memory engine: many versions of each row, snapshots that hold still, one writer at a time.
+
+It keeps what every engine keeps, sealed rows under key bytes, so that a test against it means what it means
+elsewhere. Nothing of it outlives the process. ``memory://`` is a store of its own; ``memory://NAME`` is one that all
+openers of that name in this process share, until the process ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sortedcontainers import SortedDict
+
+from strongroom.engine import (
+    Claims,
+    Clock,
+    Durability,
+    Engine,
+    Guard,
+    Rows,
+    SchemaRows,
+    Sharing,
+    StoreUrl,
+    Strength,
+    WritableRows,
+)
+from strongroom.errors import InvalidArgument
+from strongroom.records import AnyTable, Column, Key, KeyRange, Row, encode_key
+
+T = TypeVar("T")
+
+
+class _Version:
+    """A row as it was from commit `at` on (None: absent), and what was there before."""
+
+    __slots__ = ("at", "before", "row")
+
+    def __init__(self, at: int, row: Row | None, before: _Version | None) -> None:
+        self.at = at
+        self.row = row
+        self.before = before
+
+    def seen_at(self, commit: int) -> Row | None:
+        """The row as a snapshot of `commit` sees it."""
+        version: _Version | None = self
+        while version is not None and version.at > commit:
+            version = version.before
+        return None if version is None else version.row
+
+
+class MemoryStore:
+    """What the engines of one name share: the tables' versions, and the number of the last commit."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, SortedDict] = {}
+        self.commit = 0
+        self.latch = threading.Lock()
+        """Held for moments: while the tables' structure is read or changed."""
+        self.writer = threading.Lock()
+        """Held by the one transaction that writes."""
+        self.snapshots: Counter[int] = Counter()
+        """The commits that running snapshots see, and how many snapshots each."""
+        self.clock = Clock()
+
+    def oldest(self) -> int:
+        """The oldest commit that anyone still sees."""
+        return min(self.snapshots, default=self.commit)
+
+
+class _Snapshot:
+    """Rows as one commit left them."""
+
+    def __init__(self, store: MemoryStore, commit: int) -> None:
+        self._store = store
+        self._commit = commit
+
+    def fetch(self, table: AnyTable, key: Key) -> Row | None:
+        with self._store.latch:
+            version = self._table(table).get(encode_key(table, key))
+            return None if version is None else version.seen_at(self._commit)
+
+    def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
+        rows: list[Row] = []
+        with self._store.latch:
+            for row in self._walk(table, *wanted.bounds(table), reverse=wanted.reverse):
+                rows.append(row)
+                if len(rows) == wanted.limit:
+                    break
+        return rows
+
+    def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
+        count = 0
+        with self._store.latch:
+            low, high = KeyRange(prefix, None, False, None, False, limit).bounds(table)
+            for _row in self._walk(table, low, high, reverse=False):
+                count += 1
+                if count == limit:
+                    break
+        return count
+
+    def _table(self, table: AnyTable) -> SortedDict:
+        try:
+            return self._store.tables[table.name]
+        except KeyError:
+            raise InvalidArgument(f"{table.name}: no such table; prepare its schema first") from None
+
+    def _walk(self, table: AnyTable, low: bytes, high: bytes | None, *, reverse: bool) -> Iterator[Row]:
+        versions = self._table(table)
+        for key in versions.irange(low, high, inclusive=(True, False), reverse=reverse):
+            row = versions[key].seen_at(self._commit)
+            if row is not None:
+                yield row
+
+
+class _Transaction(_Snapshot):
+    """Rows as the next commit will leave them; `undo` takes all changes back."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store, store.commit + 1)
+        self._changed: list[tuple[SortedDict, bytes]] = []
+        self._created: list[str] = []
+
+    def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
+        if self.fetch(table, key) is not None:
+            return False
+        self._set(table, key, row)
+        return True
+
+    def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
+        if not self._is(table, key, guard):
+            return False
+        self._set(table, key, row)
+        return True
+
+    def put(self, table: AnyTable, key: Key, row: Row) -> None:
+        self._set(table, key, row)
+
+    def remove(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
+        if not self._is(table, key, guard):
+            return False
+        self._set(table, key, None)
+        return True
+
+    def clock(self) -> int:
+        return self._store.clock.now()
+
+    def tables(self) -> set[str]:
+        return set(self._store.tables)
+
+    def create(self, table: AnyTable, columns: Sequence[Column]) -> None:
+        if table.name not in self._store.tables:
+            self._store.tables[table.name] = SortedDict()
+            self._created.append(table.name)
+
+    def add_column(self, table: AnyTable, column: Column) -> None:
+        # Rows are whole here: each older one is kept again with the new column's default before its seal.
+        with self._store.latch:
+            versions = self._table(table)
+            for key in list(versions):
+                row = versions[key].seen_at(self._commit)
+                if row is not None and len(row) == table.index[column.name] + 1:
+                    self._set_bytes(versions, key, (*row[:-1], column.stored_default(), row[-1]))
+
+    def commit(self) -> None:
+        """Let everyone see the changes, and forget versions that nobody sees any more."""
+        store = self._store
+        with store.latch:
+            store.commit = self._commit
+            oldest = store.oldest()
+            for versions, key in self._changed:
+                _forget(versions, key, oldest)
+
+    def undo(self) -> None:
+        """Take every change back."""
+        with self._store.latch:
+            for versions, key in reversed(self._changed):
+                before = versions[key].before
+                if before is None:
+                    del versions[key]
+                else:
+                    versions[key] = before
+            for name in self._created:
+                del self._store.tables[name]
+
+    def _is(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
+        row = self.fetch(table, key)
+        return row is not None and (guard is None or row[guard.column] == guard.value)
+
+    def _set(self, table: AnyTable, key: Key, row: Row | None) -> None:
+        with self._store.latch:
+            self._set_bytes(self._table(table), encode_key(table, key), row)
+
+    def _set_bytes(self, versions: SortedDict, key: bytes, row: Row | None) -> None:
+        before = versions.get(key)
+        if before is not None and before.at == self._commit:
+            before.row = row  # changed by this transaction already: undo leads back past both
+        else:
+            versions[key] = _Version(self._commit, row, before)
+            self._changed.append((versions, key))
+
+
+def _forget(versions: SortedDict, key: bytes, oldest: int) -> None:
+    version = versions.get(key)
+    while version is not None and version.at > oldest:
+        version = version.before
+    if version is not None:
+        version.before = None
+        if version.row is None and versions[key] is version:
+            del versions[key]
+
+
+class MemoryEngine(Engine):
+    """An engine over a `MemoryStore`; by default one of its own."""
+
+    claims = Claims(
+        strength=Strength.MULTI_RECORD,
+        durability=Durability.NONE,
+        sharing=Sharing.PROCESS,
+        guards_immutable=False,
+        reopens=False,
+    )
+
+    def __init__(self, store: MemoryStore | None = None, *, seal_key: bytes | None = None) -> None:
+        self._store = store or MemoryStore()
+        super().__init__("memory", seal_key=seal_key)
+
+    def _read(self, work: Callable[[Rows], T]) -> T:
+        store = self._store
+        with store.latch:
+            commit = store.commit
+            store.snapshots[commit] += 1
+        try:
+            return work(_Snapshot(store, commit))
+        finally:
+            with store.latch:
+                store.snapshots[commit] -= 1
+                if not store.snapshots[commit]:
+                    del store.snapshots[commit]
+
+    def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
+        return self._transact(work, abandoned)
+
+    def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
+        return self._transact(work, lambda: False)
+
+    def _transact(self, work: Callable[[Any], T], abandoned: Callable[[], bool]) -> T:
+        with self._store.writer:
+            transaction = _Transaction(self._store)
+            try:
+                result = work(transaction)
+            except BaseException:
+                transaction.undo()
+                raise
+            if abandoned():
+                transaction.undo()
+            else:
+                transaction.commit()
+            return result
+
+    def _tables(self) -> set[str]:
+        with self._store.latch:
+            return set(self._store.tables)
+
+    def _close(self) -> None:
+        with self._store.writer:
+            pass  # a write in flight ends first (C3)
+
+
+_named: dict[str, MemoryStore] = {}
+
+
+def open_url(url: StoreUrl, *, seal_key: bytes | None = None) -> MemoryEngine:
+    """The memory engine for ``memory://`` or ``memory://NAME``."""
+    url.allow()
+    return MemoryEngine(_named.setdefault(url.path, MemoryStore()) if url.path else None, seal_key=seal_key)

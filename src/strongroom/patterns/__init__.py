@@ -1,0 +1,18 @@
+"""Patterns: what stores are made of, on any engine of the strength that each one names. Knows no engine."""
+
+from strongroom.patterns.cursor import make_cursor, read_cursor
+from strongroom.patterns.log import Log, Page
+from strongroom.patterns.mapping import OrderedMapping, UniqueMapping
+from strongroom.patterns.scoped import Faults, ScopedTable, check_scope
+
+__all__ = [
+    "Faults",
+    "Log",
+    "OrderedMapping",
+    "Page",
+    "ScopedTable",
+    "UniqueMapping",
+    "check_scope",
+    "make_cursor",
+    "read_cursor",
+]

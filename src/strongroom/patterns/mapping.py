@@ -1,0 +1,100 @@
+"""Mappings: what other systems do with an index, done with ordinary tables.
+
+A *unique mapping* is a table whose insert-once key arbitrates who owns an attribute. An *ordered mapping* is a table
+keyed by an attribute and then by identity, which lists another table's records in the attribute's order. Neither
+holds a copy of what it points to: readers hydrate each record by its own key, and verify that the two agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from strongroom.engine import Reader, Transaction
+from strongroom.errors import AlreadyExists, Corrupt, VersionMismatch
+from strongroom.records import Record, Table
+
+M = TypeVar("M", bound=Record)
+R = TypeVar("R", bound=Record)
+
+
+class UniqueMapping(Generic[M]):
+    """Insert-once entries: the first to claim a key owns it."""
+
+    def __init__(self, table: Table[M]) -> None:
+        self.table = table
+
+    def claim(self, port: Transaction, entry: M) -> M:
+        """The entry that owns the key: this one, now inserted, or the one that was first.
+
+        Raises `VersionMismatch` (retryable) if the owner went away between the refusal and the look at it.
+        """
+        try:
+            port.insert(self.table, entry)
+        except AlreadyExists:
+            key = tuple(getattr(entry, name) for name in self.table.key_names)
+            owner = port.get(self.table, *key)
+            if owner is None:
+                raise VersionMismatch(f"{self.table.show(key)} was released at this moment") from None
+            return owner
+        return entry
+
+    def release(self, port: Transaction, entry: M) -> bool:
+        """Give the key up if exactly `entry` owns it (W3): whether it did."""
+        key = tuple(getattr(entry, name) for name in self.table.key_names)
+        return port.delete(self.table, *key, expect=entry)
+
+
+class OrderedMapping(Generic[M, R]):
+    """Entries of `mapping` that list the records of `table` in the order of the entries' keys.
+
+    `locate` gives an entry's record's key; `agrees` whether a record is the one that the entry describes.
+    """
+
+    def __init__(
+        self,
+        mapping: Table[M],
+        table: Table[R],
+        *,
+        locate: Callable[[M], Sequence[Any]],
+        agrees: Callable[[M, R], bool],
+    ) -> None:
+        self.mapping = mapping
+        self.table = table
+        self._locate = locate
+        self._agrees = agrees
+
+    def ensure(self, port: Transaction, entry: M) -> bool:
+        """Have the entry, whether it was there or not: whether it is new."""
+        try:
+            port.insert(self.mapping, entry)
+        except AlreadyExists:
+            return False
+        return True
+
+    def scan(
+        self,
+        reader: Reader,
+        *prefix: Any,
+        start: Sequence[Any] | None = None,
+        stop: Sequence[Any] | None = None,
+        after: Sequence[Any] | None = None,
+        limit: int,
+        reverse: bool = False,
+    ) -> list[R]:
+        """The records in the mapping's order; arguments and faults as `Engine.scan`.
+
+        Raises `Corrupt` for an entry whose record is missing or another than it describes: then no partial page.
+        """
+        entries = reader.scan(self.mapping, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse)
+        records = reader.get_many(self.table, [self._locate(entry) for entry in entries])
+        return [self._verified(entry, record) for entry, record in zip(entries, records, strict=True)]
+
+    def _verified(self, entry: M, record: R | None) -> R:
+        if record is not None and self._agrees(entry, record):
+            return record
+        key = tuple(getattr(entry, name) for name in self.mapping.key_names)
+        wrong = (
+            "points to nothing" if record is None else f"disagrees with {self.table.show(tuple(self._locate(entry)))}"
+        )
+        raise Corrupt(f"{self.mapping.show(key)} {wrong}", table=self.mapping.name, key=key)

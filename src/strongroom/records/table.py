@@ -1,0 +1,165 @@
+"""Tables: how one record type is kept - its key, its scope, and the changes it allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from strongroom.errors import InvalidArgument, show_key
+from strongroom.records.kinds import Blob, Document, Flag, Integer, Json, Stored, Text, Unfit
+from strongroom.records.record import Column, Record, columns_of
+
+R = TypeVar("R", bound=Record)
+
+Key = tuple[Stored, ...]
+"""A row's key, or leading values of one, in stored form."""
+
+SEAL: Final = "seal"
+"""The name of the column that holds every row's seal; no record may have a field of this name."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Which changes a table allows to a row that exists."""
+
+    update: bool = False
+    delete: bool = False
+    put: bool = False
+    version: str = ""
+
+
+NEVER: Final = Changes()
+"""Rows are inserted and never change."""
+MEMBERSHIP: Final = Changes(delete=True)
+"""Rows are inserted and deleted, never updated."""
+REPLACEABLE: Final = Changes(delete=True, put=True)
+"""Rows are put whole, over whatever was there, and deleted."""
+
+
+def VERSIONED(column: str) -> Changes:  # noqa: N802 - stands beside the constants
+    """Rows are inserted, and updated by compare-and-set on the integer `column`."""
+    return Changes(update=True, version=column)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column of a key, and the direction that its values are kept in."""
+
+    column: Column
+    index: int
+    descending: bool
+
+
+def desc(name: str) -> str:
+    """A key column kept in descending order."""
+    return "-" + name
+
+
+class Table(Generic[R]):
+    """The declaration of how one record type is kept.
+
+    Arguments:
+        name: lower-case letters, digits and underscores, at most 48, unique among all tables of a store.
+        record: the record type.
+        key: the names of the key columns, in order; ``desc(name)`` for one in descending order.
+        scope: how many leading key columns a store is bound to (S1).
+        changes: `NEVER`, `MEMBERSHIP`, `REPLACEABLE` or ``VERSIONED(column)``.
+        since: the schema step that creates the table (M1).
+        rule: the domain's own rule over several columns: answers what is wrong with a record, or ``None``. It is
+            asked before a write (`InvalidArgument`) and after a read (`Corrupt`).
+
+    Raises TypeError for a declaration that no engine could keep.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        record: type[R],
+        *,
+        key: Sequence[str],
+        scope: int = 0,
+        changes: Changes = NEVER,
+        since: int = 1,
+        rule: Callable[[R], str | None] | None = None,
+    ) -> None:
+        if not _NAME.fullmatch(name):
+            raise TypeError(f"table name {name!r}: lower-case letters, digits and underscores, at most 48")
+        self.name = name
+        self.record = record
+        self.columns = columns_of(record)
+        self.changes = changes
+        self.scope = scope
+        self.since = since
+        self.rule = rule
+        self.index = {column.name: i for i, column in enumerate(self.columns)}
+        if SEAL in self.index:
+            raise TypeError(f"table {name}: no field may be named {SEAL!r}")
+        self.key = tuple(self._key_column(part) for part in key)
+        if not self.key or len({part.index for part in self.key}) != len(self.key):
+            raise TypeError(f"table {name}: the key needs columns, each once")
+        if not 0 <= scope <= len(self.key):
+            raise TypeError(f"table {name}: the scope is some of the leading key columns")
+        self.key_names = tuple(part.column.name for part in self.key)
+        self._key_indexes = tuple(part.index for part in self.key)
+        if changes.version:
+            self._check_version_column(changes.version)
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}>"
+
+    def key_of(self, row: Sequence[Stored]) -> Key:
+        """The key of a row in stored form."""
+        return tuple([row[i] for i in self._key_indexes])
+
+    def store_key(self, key: Sequence[Any], *, partial: bool = False) -> Key:
+        """The stored form of a key, or (`partial`) of leading values of one.
+
+        Raises `InvalidArgument` naming the column for a value that it can't hold, and for a wrong number of values.
+        """
+        parts = self.key
+        if len(key) != len(parts) and not (partial and len(key) < len(parts)):
+            raise InvalidArgument(
+                f"{self.name}: the key has {len(parts)} values ({', '.join(self.key_names)}), not {len(key)}"
+            )
+        return self.store_key_part(key, 0)
+
+    def store_key_part(self, values: Sequence[Any], offset: int) -> Key:
+        """The stored form of the key values that start at key column `offset`; raises as `store_key`."""
+        stored = []
+        for value, part in zip(values, self.key[offset:], strict=False):
+            try:
+                stored.append(part.column.kind.store(value))
+            except Unfit as problem:
+                raise self.unfit(part.column, problem) from None
+        return tuple(stored)
+
+    def unfit(self, column: Column, problem: Unfit) -> InvalidArgument:
+        """The error for a value that `column` can't hold."""
+        return InvalidArgument(f"{self.name}.{column.name}: expected {problem}")
+
+    def show(self, key: Sequence[Stored]) -> str:
+        """The table and a key of it, as messages name a row; sensitive parts hidden."""
+        shown = ["<hidden>" if part.column.sensitive else value for value, part in zip(key, self.key, strict=False)]
+        return f"{self.name}{show_key(shown)}"
+
+    def _key_column(self, part: str) -> KeyColumn:
+        name = part.removeprefix("-")
+        if name not in self.index:
+            raise TypeError(f"table {self.name}: no field {name!r}")
+        column = self.columns[self.index[name]]
+        if column.nullable or isinstance(column.kind, Flag | Blob | Json | Document | Text) or column.since > 1:
+            raise TypeError(f"table {self.name}: {name} can't be part of a key")
+        return KeyColumn(column, self.index[name], part.startswith("-"))
+
+    def _check_version_column(self, name: str) -> None:
+        if name not in self.index or not isinstance(self.columns[self.index[name]].kind, Integer):
+            raise TypeError(f"table {self.name}: the version column {name!r} must be an integer field")
+        if name in self.key_names:
+            raise TypeError(f"table {self.name}: the version column can't be part of the key")
+
+
+AnyTable = Table[Any]
