@@ -10,8 +10,20 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from strongroom.engine.port import Guard, Rows, WritableRows
-from strongroom.errors import AlreadyExists, InvalidArgument, Unsupported, VersionMismatch
-from strongroom.records import MAX_LIMIT, AnyTable, Record, RowCodec, Sealer, Table, check_limit, key_range
+from strongroom.errors import AlreadyExists, Corrupt, InvalidArgument, Unsupported, VersionMismatch
+from strongroom.records import (
+    MAX_LIMIT,
+    AnyTable,
+    Key,
+    KeyRange,
+    Record,
+    Row,
+    RowCodec,
+    Sealer,
+    Table,
+    check_limit,
+    key_range,
+)
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -81,6 +93,22 @@ class ReadOperations(Generic[S]):
         """How many records have keys that begin with `prefix`, counted no further than `limit` (1 to 10,000)."""
         check_limit(table, limit)
         return self._rows.tally(table, table.store_key(prefix, partial=True), limit)
+
+    def examine(self, table: Table[R], *, after: Key | None = None, limit: int) -> list[tuple[Key, R | Corrupt]]:
+        """Rows in key order, whatever state they are in: each one's stored key, and its record or what is wrong.
+
+        `after` is the stored key to go on from, excluded. This is how `verify` names every bad row and goes on (R4).
+        """
+        check_limit(table, limit)
+        rows = self._rows.fetch_range(table, KeyRange((), after, after is not None, None, False, limit))
+        return [(table.key_of(row), self._examined(table, row)) for row in rows]
+
+    def _examined(self, table: Table[R], row: Row) -> R | Corrupt:
+        try:
+            record: R = self._codecs[table].decode(row)
+        except Corrupt as found:
+            return found
+        return record
 
 
 class WriteOperations(ReadOperations[W]):

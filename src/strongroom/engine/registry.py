@@ -27,7 +27,7 @@ def schemes() -> tuple[str, ...]:
     return tuple(sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))}))
 
 
-def open(url: str, *, seal_key: bytes | None = None) -> Engine:  # noqa: A001 - read as strongroom.open
+def open(url: str, *, seal_key: bytes | None = None) -> Engine:
     """The engine for a store's URL, opened.
 
     Arguments:

@@ -1,0 +1,1 @@
+"""The conformance kit: what an engine, or a store of anybody's, must be shown to keep."""
