@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -153,6 +153,33 @@ class Engine(WriteOperations[WritableRows], ABC):
         """The schemas that this engine object was prepared for, its own catalog among them."""
         return (catalog.CATALOG, *(s for s in self._prepared.values() if s is not catalog.CATALOG))
 
+    def tables(self) -> frozenset[str]:
+        """The names of the tables that the store has, known to this code or not. Nothing is created or migrated."""
+        self._check_open()
+        return frozenset(self._tables())
+
+    def check_seal_key(self) -> str | None:
+        """The fingerprint of the key that seals the store: empty for keyless seals, None for a store never prepared.
+
+        Raises `InvalidArgument` where that is another key than the one given here: every row would read as corrupt.
+        """
+        # It is looked up without checking a seal: that would only say "corrupt".
+        known = self._rows.fetch(catalog.FACTS, (catalog.SEAL_KEY,)) if catalog.FACTS.name in self.tables() else None
+        if known is None:
+            return None
+        catalog.check_seal_key(str(known[1]), self._codecs.sealer.fingerprint)
+        return str(known[1])
+
+    def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
+        """What only this kind of engine can tell an operator; nothing unless it says so.
+
+        Names are in snake_case and end in their unit. Where an engine has such a thing: `place` (no secrets),
+        `flush` (when a commit reaches the disk, D2), `wal_bytes` and `holders` (who has the store open, and who keeps
+        the log from being cut, D5). Raises `Closed` and `Unavailable`.
+        """
+        self._check_open()
+        return {}
+
     def require(self, strength: Strength, user: str) -> None:
         """Raises `Unsupported`, naming `user`, where the engine's transactions are not of this strength (T7)."""
         if self.claims.strength < strength:
@@ -217,11 +244,8 @@ class Engine(WriteOperations[WritableRows], ABC):
         """Whether nothing is to be done; refuses a store of newer code or under another seal key, touching nothing."""
         if not {catalog.FACTS.name, catalog.STEPS.name} <= self._tables():
             return False
-        # Which key seals the store is looked up without checking a seal: that would only say "corrupt".
-        known = self._rows.fetch(catalog.FACTS, (catalog.SEAL_KEY,))
-        if known is None:
+        if self.check_seal_key() is None:
             return False
-        catalog.check_seal_key(str(known[1]), self._codecs.sealer.fingerprint)
         return not any([catalog.missing_steps(s, catalog.applied(self, s)) for s in (catalog.CATALOG, schema)])
 
     def _apply(self, rows: SchemaRows, schema: Schema) -> None:
