@@ -4,6 +4,7 @@ from strongroom.patterns.cursor import make_cursor, read_cursor
 from strongroom.patterns.log import Log, Page
 from strongroom.patterns.mapping import OrderedMapping, UniqueMapping
 from strongroom.patterns.scoped import Faults, ScopedTable, check_scope
+from strongroom.patterns.subjects import Subject
 
 __all__ = [
     "Faults",
@@ -11,6 +12,7 @@ __all__ = [
     "OrderedMapping",
     "Page",
     "ScopedTable",
+    "Subject",
     "UniqueMapping",
     "check_scope",
     "make_cursor",

@@ -88,13 +88,19 @@ class OrderedMapping(Generic[M, R]):
         """
         entries = reader.scan(self.mapping, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse)
         records = reader.get_many(self.table, [self._locate(entry) for entry in entries])
-        return [self._verified(entry, record) for entry, record in zip(entries, records, strict=True)]
+        for entry, record in zip(entries, records, strict=True):
+            if (fault := self.fault(entry, record)) is not None:
+                raise fault
+        return [record for record in records if record is not None]
 
-    def _verified(self, entry: M, record: R | None) -> R:
+    def locate(self, entry: M) -> tuple[Any, ...]:
+        """The key of the record that the entry points to."""
+        return tuple(self._locate(entry))
+
+    def fault(self, entry: M, record: R | None) -> Corrupt | None:
+        """What is wrong between an entry and the record that is stored where it points to; None if they agree."""
         if record is not None and self._agrees(entry, record):
-            return record
+            return None
         key = tuple(getattr(entry, name) for name in self.mapping.key_names)
-        wrong = (
-            "points to nothing" if record is None else f"disagrees with {self.table.show(tuple(self._locate(entry)))}"
-        )
-        raise Corrupt(f"{self.mapping.show(key)} {wrong}", table=self.mapping.name, key=key)
+        wrong = "points to nothing" if record is None else f"disagrees with {self.table.show(self.locate(entry))}"
+        return Corrupt(f"{self.mapping.show(key)} {wrong}", table=self.mapping.name, key=key)
