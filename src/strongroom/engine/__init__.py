@@ -15,6 +15,7 @@ from strongroom.engine.port import (
     Strength,
     Transaction,
     WritableRows,
+    Writer,
 )
 from strongroom.engine.registry import open, schemes
 from strongroom.engine.retry import Backoff, retry
@@ -38,6 +39,7 @@ __all__ = [
     "Strength",
     "Transaction",
     "WritableRows",
+    "Writer",
     "open",
     "retry",
     "schemes",

@@ -21,6 +21,7 @@ from strongroom.records import (
     RowCodec,
     Sealer,
     Table,
+    Unfit,
     check_limit,
     key_range,
 )
@@ -140,11 +141,14 @@ class WriteOperations(ReadOperations[W]):
         if isinstance(expect, Record):
             guard = self._whole_row(table, key, expect)
         else:
-            name = table.changes.version
-            index = table.index[name]
-            guard = Guard(index, name, table.columns[index].kind.store(expect) if type(expect) is int else None)
-            if guard.value is None:
+            if type(expect) is not int:
                 raise InvalidArgument(f"{table.name}: expect is a version or a record, not {type(expect).__name__}")
+            index = table.index[table.changes.version]
+            column = table.columns[index]
+            try:
+                guard = Guard(index, column.name, column.kind.store(expect))
+            except Unfit as problem:
+                raise table.unfit(column, problem) from None
         if not self._rows.replace(table, key, row, guard):
             raise VersionMismatch(f"{table.show(key)} is not as expected, or not there")
 

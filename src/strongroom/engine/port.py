@@ -140,8 +140,8 @@ class Reader(Protocol):
     def count(self, table: Table[R], *prefix: Any, limit: int) -> int: ...
 
 
-class Transaction(Reader, Protocol):
-    """What a write function gets."""
+class Writer(Reader, Protocol):
+    """What stores write through: a transaction, or an engine, whose every call is a transaction of its own."""
 
     def insert(self, table: Table[R], record: R) -> None: ...
 
@@ -152,5 +152,9 @@ class Transaction(Reader, Protocol):
     def delete(self, table: Table[R], *key: Any, expect: R | None = None) -> bool: ...
 
     def now(self) -> int: ...
+
+
+class Transaction(Writer, Protocol):
+    """What a write function gets."""
 
     def abandon(self, result: T) -> T: ...

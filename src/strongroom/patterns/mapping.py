@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from strongroom.engine import Reader, Transaction
+from strongroom.engine import Reader, Writer
 from strongroom.errors import AlreadyExists, Corrupt, VersionMismatch
 from strongroom.records import Record, Table
 
@@ -24,7 +24,7 @@ class UniqueMapping(Generic[M]):
     def __init__(self, table: Table[M]) -> None:
         self.table = table
 
-    def claim(self, port: Transaction, entry: M) -> M:
+    def claim(self, port: Writer, entry: M) -> M:
         """The entry that owns the key: this one, now inserted, or the one that was first.
 
         Raises `VersionMismatch` (retryable) if the owner went away between the refusal and the look at it.
@@ -39,7 +39,7 @@ class UniqueMapping(Generic[M]):
             return owner
         return entry
 
-    def release(self, port: Transaction, entry: M) -> bool:
+    def release(self, port: Writer, entry: M) -> bool:
         """Give the key up if exactly `entry` owns it (W3): whether it did."""
         key = tuple(getattr(entry, name) for name in self.table.key_names)
         return port.delete(self.table, *key, expect=entry)
@@ -64,7 +64,7 @@ class OrderedMapping(Generic[M, R]):
         self._locate = locate
         self._agrees = agrees
 
-    def ensure(self, port: Transaction, entry: M) -> bool:
+    def ensure(self, port: Writer, entry: M) -> bool:
         """Have the entry, whether it was there or not: whether it is new."""
         try:
             port.insert(self.mapping, entry)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from strongroom.engine import Transaction
+from strongroom.engine import Transaction, Writer
 from strongroom.errors import AlreadyExists, InvalidArgument, NotFound, ScopeMismatch, VersionMismatch, show_key
 from strongroom.records import Record, Table
 
@@ -38,7 +38,7 @@ class ScopedTable(Generic[R]):
     Keys are given without the scope's values. Raises `InvalidArgument` for a scope that can't be (S3).
     """
 
-    def __init__(self, port: Transaction, table: Table[R], scope: Sequence[Any], faults: Faults | None = None) -> None:
+    def __init__(self, port: Writer, table: Table[R], scope: Sequence[Any], faults: Faults | None = None) -> None:
         check_scope(table, scope)
         self._port = port
         self._scope = tuple(scope)
