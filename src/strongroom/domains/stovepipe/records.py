@@ -66,6 +66,14 @@ class Request(Record):
     version: Version = 1
 
 
+class RequestNumber(Record):
+    """A number given to a commit, to be the id of its request: from 1 without gaps, each once."""
+
+    queue: QueueName
+    number: Annotated[int, Integer(1)]
+    uri: Uri
+
+
 class RequestUri(Record):
     """Which request owns a commit. Written before the request itself, and never again."""
 
@@ -177,6 +185,15 @@ class OpenIssue(Record):
     first_seen_build: IssueBuild
 
 
+class IssueMark(Record):
+    """The newest request whose issues were reconciled in this queue, and the build whose issues those are."""
+
+    queue: QueueName
+    request_id: RequestId
+    build: IssueBuild
+    version: Version = 1
+
+
 class IssueLog(Record):
     """An issue's transition in the build where it was first seen, or was confirmed resolved."""
 
@@ -200,6 +217,8 @@ class Queue(Record):
     last_green_uri: MaybeUri = ""
     last_green_request_id: MaybeRequestId = ""
     in_flight_count: Annotated[int, Integer(0, 2**31 - 1)] = 0
+    slot_holders: tuple[str, ...] = ()
+    """The requests that hold the slots counted, so that none is ever claimed or released twice; 64 KiB in all."""
     latest_request_id: MaybeRequestId = ""
     admission_state: Annotated[bytes, Blob()] = b""
     """The admission gate's own bytes, never looked into here."""
@@ -221,6 +240,14 @@ class QueueLog(Record):
     """The first commit that the change applies to; empty where it has no boundary."""
     reason: Annotated[str, Text(4096)]
     occurred_at_ms: Annotated[int, Millis(positive=True)]
+
+
+class EnablementOperation(Record):
+    """Where in the queue's log an operation is. Written after the occurrence itself, and never again."""
+
+    queue: QueueName
+    operation_id: Annotated[str, Identifier(255)]
+    sequence: Annotated[int, Integer(1)]
 
 
 class QueueSummary(Record):
@@ -266,6 +293,9 @@ def _fact_rule(fact: ValidationFact) -> str | None:
 # Tables
 
 REQUESTS: Final = Table("stovepipe_requests", Request, key=("queue", "id"), scope=1, changes=VERSIONED("version"))
+REQUEST_NUMBERS: Final = Table(
+    "stovepipe_request_numbers", RequestNumber, key=("queue", "number"), scope=1, changes=NEVER
+)
 REQUEST_URIS: Final = Table("stovepipe_request_uris", RequestUri, key=("queue", "uri"), scope=1, changes=NEVER)
 REQUEST_LOG: Final = Table(
     "stovepipe_request_log", RequestLog, key=("queue", "request_id", "id"), scope=1, changes=NEVER, rule=_log_rule
@@ -305,8 +335,12 @@ OPEN_ISSUES: Final = Table(
 ISSUE_LOG: Final = Table(
     "stovepipe_issue_log", IssueLog, key=("queue", "task", "unit", "build", "event"), scope=1, changes=NEVER
 )
+ISSUE_MARKS: Final = Table("stovepipe_issue_marks", IssueMark, key=("queue",), scope=1, changes=VERSIONED("version"))
 QUEUES: Final = Table("stovepipe_queues", Queue, key=("name",), scope=1, changes=VERSIONED("version"))
 QUEUE_LOG: Final = Table("stovepipe_queue_log", QueueLog, key=("queue", "sequence"), scope=1, changes=NEVER)
+ENABLEMENT_OPERATIONS: Final = Table(
+    "stovepipe_enablement_operations", EnablementOperation, key=("queue", "operation_id"), scope=1, changes=NEVER
+)
 QUEUE_SUMMARIES: Final = Table(
     "stovepipe_queue_summaries", QueueSummary, key=("queue",), scope=1, changes=VERSIONED("version")
 )
@@ -314,6 +348,7 @@ QUEUE_SUMMARIES: Final = Table(
 SCHEMA: Final = Schema(
     "stovepipe",
     REQUESTS,
+    REQUEST_NUMBERS,
     REQUEST_URIS,
     REQUEST_LOG,
     REQUEST_SUMMARIES,
@@ -324,8 +359,10 @@ SCHEMA: Final = Schema(
     BUILD_ISSUES,
     OPEN_ISSUES,
     ISSUE_LOG,
+    ISSUE_MARKS,
     QUEUES,
     QUEUE_LOG,
+    ENABLEMENT_OPERATIONS,
     QUEUE_SUMMARIES,
 )
 """All tables of the domain."""
