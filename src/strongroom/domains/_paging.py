@@ -10,8 +10,8 @@ from strongroom.records import Record
 
 R = TypeVar("R", bound=Record)
 
-PAGE: Final = 500
-"""Rows of one page: a few hundred kilobytes at most, and few round trips."""
+PAGE: Final = 200
+"""Rows of one page: few round trips, and no answer that an engine or a small machine would choke on."""
 
 
 def walk(table: ScopedTable[R], *prefix: Any, page: int = PAGE) -> Iterator[R]:

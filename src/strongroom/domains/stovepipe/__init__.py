@@ -40,7 +40,7 @@ from strongroom.domains.stovepipe.requests import (
     RequestSummaryStore,
     RequestUriStore,
 )
-from strongroom.domains.stovepipe.storage import Storage, Stovepipe, open
+from strongroom.domains.stovepipe.storage import SUBJECT, Storage, Stovepipe, open
 from strongroom.domains.stovepipe.words import (
     REASONS,
     BuildStatus,
@@ -55,6 +55,7 @@ from strongroom.domains.stovepipe.words import (
 __all__ = [
     "REASONS",
     "SCHEMA",
+    "SUBJECT",
     "AcceptanceCursor",
     "AcceptanceRange",
     "AlreadyExists",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 from strongroom.domains.stovepipe.checks import check_queue, check_type
 from strongroom.domains.stovepipe.faults import FAULTS
@@ -71,6 +71,15 @@ class DegreeCursor(NamedTuple):
         return cls(fact.degree, fact.project)
 
 
+BY_DEGREE: Final = OrderedMapping(
+    FACTS_BY_DEGREE,
+    FACTS,
+    locate=lambda entry: (entry.queue, entry.uri, entry.project),
+    agrees=lambda entry, fact: (entry.degree, entry.project) == (fact.degree, fact.project),
+)
+"""The entries, and the facts that they point to."""
+
+
 class ProjectFactByDegreeStore:
     """A commit's project facts, most broken first: an ordered mapping whose entries hold only their own keys.
 
@@ -80,12 +89,6 @@ class ProjectFactByDegreeStore:
 
     def __init__(self, port: Writer, queue: str) -> None:
         self._rows = ScopedTable(port, FACTS_BY_DEGREE, (queue,), FAULTS)
-        self._facts = OrderedMapping(
-            FACTS_BY_DEGREE,
-            FACTS,
-            locate=lambda entry: (entry.queue, entry.uri, entry.project),
-            agrees=lambda entry, fact: (entry.degree, entry.project) == (fact.degree, fact.project),
-        )
         self._port = port
         self._queue = queue
 
@@ -101,7 +104,7 @@ class ProjectFactByDegreeStore:
         """Enter a fact, or find it entered: whether the entry is new. Raises as `create`, but for `AlreadyExists`."""
         entry = self._entry(fact)
         check_queue(FACTS_BY_DEGREE, self._queue, entry)
-        return self._facts.ensure(self._port, entry)
+        return BY_DEGREE.ensure(self._port, entry)
 
     def list(self, uri: str, *, after: DegreeCursor | None = None, limit: int) -> list[ValidationFact]:
         """The commit's project facts from the most broken, bytewise by project where degrees are equal.
@@ -111,7 +114,7 @@ class ProjectFactByDegreeStore:
         across calls (R2). Raises `InvalidArgument`, before the engine is asked, for a uri, cursor or limit out of
         range, and `Corrupt` for an entry whose fact is missing or has another degree: then no partial page.
         """
-        return self._facts.scan(self._port, self._queue, uri, after=after, limit=limit)
+        return BY_DEGREE.scan(self._port, self._queue, uri, after=after, limit=limit)
 
     @staticmethod
     def _entry(fact: ValidationFact) -> ProjectFactByDegree:

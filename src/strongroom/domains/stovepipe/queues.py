@@ -6,6 +6,8 @@ kept apart: a place in the log, the version of the operational row, the version 
 
 from __future__ import annotations
 
+from typing import Final
+
 from strongroom.domains.stovepipe.faults import FAULTS, NotFound
 from strongroom.domains.stovepipe.records import (
     QUEUE_LOG,
@@ -33,12 +35,15 @@ class QueueStore(VersionedStore[Queue]):
         return self._rows.get()
 
 
+ENABLEMENTS: Final = Log(QUEUE_LOG)
+"""The log as its readers see it: in order, and whole."""
+
+
 class QueueLogStore:
     """The occurrences of the queue's enablement: immutable, numbered from 1 without gaps."""
 
     def __init__(self, port: Writer, queue: str) -> None:
         self._rows = ScopedTable(port, QUEUE_LOG, (queue,), FAULTS)
-        self._log = Log(QUEUE_LOG)
         self._port = port
         self._queue = queue
 
@@ -67,7 +72,7 @@ class QueueLogStore:
         Raises `InvalidArgument`, before the engine is asked, for a negative `after` or a limit out of range, and
         `Corrupt` where a sequence is missing: a broken history is never taken for a short one.
         """
-        return self._log.read(self._port, self._queue, after=after, limit=limit)
+        return ENABLEMENTS.read(self._port, self._queue, after=after, limit=limit)
 
 
 class QueueSummaryStore(VersionedStore[QueueSummary]):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from strongroom.domains.stovepipe.builds import BuildStore, ProjectFactByDegreeStore, ValidationFactStore
+from typing import Final
+
+from strongroom.domains.stovepipe.builds import BY_DEGREE, BuildStore, ProjectFactByDegreeStore, ValidationFactStore
 from strongroom.domains.stovepipe.issues import BuildIssueStore, IssueLogStore, OpenIssueStore
-from strongroom.domains.stovepipe.queues import QueueLogStore, QueueStore, QueueSummaryStore
+from strongroom.domains.stovepipe.queues import ENABLEMENTS, QueueLogStore, QueueStore, QueueSummaryStore
 from strongroom.domains.stovepipe.records import SCHEMA
 from strongroom.domains.stovepipe.requests import (
     RequestAcceptanceStore,
@@ -14,6 +16,10 @@ from strongroom.domains.stovepipe.requests import (
     RequestUriStore,
 )
 from strongroom.engine import Engine, Strength
+from strongroom.patterns import Subject
+
+SUBJECT: Final = Subject(SCHEMA, logs=(ENABLEMENTS,), mappings=(BY_DEGREE,))
+"""What must hold in a store of this domain, for the operator's tools."""
 
 
 class Storage:
