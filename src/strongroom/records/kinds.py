@@ -8,6 +8,7 @@ that every engine can keep, and refuses everything else by raising `Unfit`.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -212,6 +213,10 @@ class Json(Kind):
         return text
 
 
+_ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL in JSON text: an escape that is not itself behind an escaped backslash."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document(Kind):
     """A typed value (mapping, list, nested struct) kept as canonical JSON text of at most `max_bytes` bytes."""
@@ -233,7 +238,7 @@ class Document(Kind):
             raise Unfit(f"a {self.type} that JSON gives back unchanged")
         if len(encoded) > self.max_bytes:
             raise Unfit(f"at most {self.max_bytes} bytes of JSON, not {len(encoded)}")
-        if b"\\u0000" in encoded and "\0" in str(value):
+        if _ESCAPED_NUL.search(encoded):
             raise Unfit("text without NUL")
         return encoded.decode()
 
