@@ -1,0 +1,21 @@
+"""The cases, one module for each theme of the contract."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from strongroom.conformance.kit import Case, registered
+
+MODULES: Final = (
+    "keys",
+    "values",
+    "order",
+)
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Every case of the kit, in the contract's order of clauses."""
+    for module in MODULES:
+        importlib.import_module(f"{__name__}.{module}")
+    return registered()

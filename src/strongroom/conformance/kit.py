@@ -1,0 +1,171 @@
+"""Cases, and what a case gets: an engine on a store of its own, and the harness behind it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strongroom.conformance.clauses import CLAUSES
+from strongroom.conformance.harness import Ability, Harness
+from strongroom.conformance.tables import SCHEMA
+from strongroom.engine import Claims, Durability, Engine, Sharing, Strength
+from strongroom.records import Schema
+
+KILLS: Final = 50
+"""How many times the slow case kills a writer, unless a run says otherwise."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that an engine must be shown to do, and what it takes to show it."""
+
+    name: str
+    clause: str
+    check: Callable[[Kit], None]
+    strength: Strength = Strength.SINGLE_RECORD
+    below: Strength | None = None
+    """Only engines that claim less than this are asked at all: the case shows that they refuse it clearly."""
+    sharing: Sharing = Sharing.ENGINE
+    durability: Durability = Durability.NONE
+    reopens: bool = False
+    guards: bool = False
+    needs: frozenset[Ability] = frozenset()
+    slow: bool = False
+
+    def concerns(self, claims: Claims) -> bool:
+        """Whether the case is about engines that claim this."""
+        return self.below is None or claims.strength < self.below
+
+    def obstacle(self, claims: Claims, abilities: frozenset[Ability]) -> str:
+        """Why the case can't be run on such an engine through such a harness; empty if it can."""
+        if claims.strength < self.strength:
+            return "the engine claims single-record transactions only"
+        if claims.sharing < self.sharing:
+            return f"the engine claims to be shared by {claims.sharing.name.lower()} only"
+        if claims.durability < self.durability:
+            return f"the engine claims durability {claims.durability.name.lower()} only"
+        if self.reopens and not claims.reopens:
+            return "the engine does not claim that its stores can be opened again"
+        if self.guards and not claims.guards_immutable:
+            return "the engine does not claim that the database guards immutable tables"
+        for ability in Ability:
+            if ability in self.needs and ability not in abilities:
+                return f"the harness can't {ability.value}"
+        return ""
+
+
+_cases: dict[str, Case] = {}
+
+
+def case(
+    clause: str,
+    *needs: Ability,
+    strength: Strength = Strength.SINGLE_RECORD,
+    below: Strength | None = None,
+    sharing: Sharing = Sharing.ENGINE,
+    durability: Durability = Durability.NONE,
+    reopens: bool = False,
+    guards: bool = False,
+    slow: bool = False,
+) -> Callable[[Callable[[Kit], None]], Callable[[Kit], None]]:
+    """Registers the decorated function, whose name is a sentence, as a case for `clause`; see `Case` for the rest."""
+
+    def register(check: Callable[[Kit], None]) -> Callable[[Kit], None]:
+        if clause not in CLAUSES or check.__name__ in _cases:
+            raise TypeError(f"case {check.__name__}: no clause {clause}, or a second case of that name")
+        _cases[check.__name__] = Case(
+            check.__name__,
+            clause,
+            check,
+            strength=strength,
+            below=below,
+            sharing=sharing,
+            durability=durability,
+            reopens=reopens,
+            guards=guards,
+            needs=frozenset(needs),
+            slow=slow,
+        )
+        return check
+
+    return register
+
+
+def registered() -> tuple[Case, ...]:
+    """The cases registered so far, in the contract's order of clauses."""
+    order = list(CLAUSES)
+    return tuple(sorted(_cases.values(), key=lambda one: order.index(one.clause)))
+
+
+class Kit:
+    """What one case works with. The store behind it is fresh; engines opened here are closed when the case ends.
+
+    Arguments:
+        harness: the harness, whose present store holds nothing.
+        kills: how many times a case that kills processes is to do so.
+    """
+
+    def __init__(self, harness: Harness, *, kills: int = KILLS) -> None:
+        self.harness = harness
+        self.kills = kills
+        self._opened: list[Engine] = []
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine under test, prepared for the kit's schema."""
+        if self._engine is None:
+            self._engine = self.open()
+        return self._engine
+
+    @property
+    def claims(self) -> Claims:
+        """What the engine under test claims."""
+        return self.engine.claims
+
+    def open(self, schema: Schema | None = SCHEMA) -> Engine:
+        """One more engine object on the same store, prepared for `schema`; not prepared if that is None."""
+        engine = self.harness.open()
+        self._opened.append(engine)
+        if schema is not None:
+            engine.prepare(schema)
+        return engine
+
+    def another(self) -> Engine:
+        """A second engine object on the store where the engine claims that; else the engine under test itself."""
+        return self.open() if self.claims.sharing >= Sharing.PROCESS else self.engine
+
+    def reopen(self) -> Engine:
+        """The engine under test, after all engines here were closed and it was opened again."""
+        self.close()
+        return self.engine
+
+    def ways(self) -> Iterator[tuple[str, Any]]:
+        """The two ways of asking for one operation: of the engine itself, and in a transaction of its own.
+
+        The second is typed loosely: it answers to the port's methods, each in a `write` of its own.
+        """
+        yield "a single call", self.engine
+        yield "a transaction", InTransactions(self.engine)
+
+    def close(self) -> None:
+        """Close every engine that was opened here."""
+        opened, self._opened, self._engine = self._opened, [], None
+        with contextlib.ExitStack() as stack:
+            for engine in opened:
+                stack.callback(engine.close)
+
+
+class InTransactions:
+    """The port's operations, each made in a transaction of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._engine.write(lambda transaction: getattr(transaction, operation)(*args, **kwargs))
+
+        return call
