@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from strongroom.conformance.stopping import check_stops
+from strongroom.domains import stovepipe
+from strongroom.domains.stovepipe import SCHEMA, Storage
+from strongroom.engine import Engine
+from tests.conftest import OPENERS
+
+QUEUE = "monorepo/main"
+
+Step = Callable[[Storage], object]
+CheckStops = Callable[[Step, Step], int]
+
+
+@pytest.fixture
+def storage(room: Engine) -> Storage:
+    return stovepipe.open(room).for_queue(QUEUE)
+
+
+@pytest.fixture(params=sorted(OPENERS))
+def survives_stops(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckStops]:
+    """Shows that a flow, after the steps that lead up to it, may be stopped after each of its writes: how many."""
+    numbers = count()
+    with ExitStack() as open_engines:
+
+        def check(before: Step, flow: Step) -> int:
+            def fresh() -> Engine:
+                folder = tmp_path / str(next(numbers))
+                folder.mkdir()
+                engine = open_engines.enter_context(OPENERS[request.param](folder))
+                before(stovepipe.open(engine).for_queue(QUEUE))
+                return engine
+
+            return check_stops(fresh, lambda engine: flow(Storage(engine, QUEUE)), SCHEMA)
+
+        yield check
