@@ -1,7 +1,7 @@
 """Reading JUnit XML test reports, as pytest, Maven Surefire, gotestsum, jest-junit and many others write them.
 
-A report is untrusted: it is read to a size limit, and one with a document type is refused, which rules out entity
-expansion and external entities. Elements may nest to any depth.
+A report is untrusted: its size and depth are limited, and one with a document type is refused, which rules out
+entity expansion and external entities.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 import posixpath
+import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,9 @@ from strongroom.errors import InvalidArgument, clip
 REPORT_LIMIT = 64 * 1024 * 1024
 """The most bytes of one report."""
 
+DEPTH_LIMIT = 1000
+"""The most elements of a report that lie in one another."""
+
 Outcome = Literal["passed", "failed", "error", "skipped"]
 
 # From the least to the worst: a test that was skipped once and passed once did pass.
@@ -33,6 +37,10 @@ _STATUSES: dict[str, Outcome] = {
     **dict.fromkeys(("fail", "failed", "failure"), "failed"),
     "error": "error",
 }
+
+
+# Expat asks Python for any other, which has codecs that are no encodings of text, or warn.
+_ENCODINGS = re.compile(r"(utf-?8|utf-?16|us-ascii|ascii|iso-8859-\d+|latin-?1|windows-\d+|cp\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,9 @@ def find_reports(worktree: Path, pattern: str) -> list[Path]:
     try:
         return sorted(path for path in worktree.glob(pattern) if path.is_file())
     except (OSError, ValueError) as fault:
-        raise InvalidArgument(f"the glob {clip(pattern)} cannot be followed: {fault}") from fault
+        raise InvalidArgument(
+            f"the glob {clip(pattern)} cannot be followed: {getattr(fault, 'strerror', fault)}"
+        ) from fault
 
 
 def discard_reports(worktree: Path, pattern: str) -> None:
@@ -110,11 +120,12 @@ def read(path: Path, worktree: Path | None = None) -> list[Case]:
     """The cases of one report, in its order, each (file, class, name) once with the worst of its outcomes.
 
     Absolute file names inside `worktree` are made relative to it. Raises `InvalidArgument`, naming the file and
-    where possible line and column, if it is not a regular file, over `REPORT_LIMIT`, not well-formed XML, has a
-    document type, or is not a JUnit report.
+    where possible line and column, if it is not a regular file, over `REPORT_LIMIT` or `DEPTH_LIMIT`, not well-formed
+    XML, has a document type, or is not a JUnit report.
     """
-    reader = _Reader(str(path), worktree)
-    reader.parse(_content(path))
+    source = str(path.relative_to(worktree) if worktree and path.is_relative_to(worktree) else path)
+    reader = _Reader(source, worktree)
+    reader.parse(_content(path, source))
     return merge(reader.cases)
 
 
@@ -133,19 +144,19 @@ def merge(cases: Iterable[Case]) -> list[Case]:
     return list(merged.values())
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, source: str) -> bytes:
     try:
         # Not to wait for the writer of a FIFO.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidArgument(f"{path} is not a regular file")
+                raise InvalidArgument(f"{source} is not a regular file")
             content = file.read(REPORT_LIMIT + 1)
     except (OSError, ValueError) as fault:
         if isinstance(fault, InvalidArgument):
             raise
-        raise InvalidArgument(f"{path} cannot be read: {getattr(fault, 'strerror', None) or fault}") from fault
+        raise InvalidArgument(f"{source} cannot be read: {getattr(fault, 'strerror', None) or fault}") from fault
     if len(content) > REPORT_LIMIT:
-        raise InvalidArgument(f"{path} has over {REPORT_LIMIT // 1024**2} MiB: write shorter reports, or several")
+        raise InvalidArgument(f"{source} has over {REPORT_LIMIT // 1024**2} MiB: write shorter reports, or several")
     return content
 
 
@@ -181,14 +192,19 @@ class _Reader:
         def doctype(*_: object) -> None:
             raise refuse("a document type is not allowed in a test report")
 
+        def declaration(_: str, encoding: str | None, __: int) -> None:
+            if encoding is not None and not _ENCODINGS.fullmatch(encoding):
+                raise refuse(f"the encoding {clip(encoding)} is not known here: write the report in UTF-8")
+
         def start(tag: str, attributes: dict[str, str]) -> None:
             tag = tag.rpartition(":")[2]
             if self._depth == 0 and tag not in ("testsuites", "testsuite"):
-                raise refuse(
-                    f"<{clip(tag)[1:-1]}> is not a JUnit report, which begins with <testsuites> or <testsuite>"
-                )
+                raise refuse(f"not a JUnit report: it begins with {clip(tag)}, not with 'testsuites' or 'testsuite'")
+            if self._depth == DEPTH_LIMIT:
+                raise refuse(f"elements are nested more than {DEPTH_LIMIT} deep")
             self._start(tag, attributes)
 
+        parser.XmlDeclHandler = declaration
         parser.StartDoctypeDeclHandler = doctype
         parser.StartElementHandler = start
         parser.EndElementHandler = self._end
@@ -199,7 +215,7 @@ class _Reader:
         except expat.ExpatError as fault:
             raise refuse(f"not well-formed XML: {expat.ErrorString(fault.code)}") from fault
         except (LookupError, ValueError) as fault:
-            raise refuse("the encoding is unknown or broken: write the report in UTF-8") from fault
+            raise refuse("the text is not in its encoding: write the report in UTF-8") from fault
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -229,7 +245,7 @@ class _Reader:
     def _finished(self, case: _Open) -> Case:
         _, suite, suite_file = self._suites[-1] if self._suites else (0, "", "")
         classname = self._inside(case.attributes.get("classname", suite))
-        name = case.attributes.get("name", "") or classname or suite or "(unnamed)"
+        name = next(filter(str.strip, (case.attributes.get("name", ""), classname, suite)), "(unnamed)")
         file = case.attributes.get("file", "") or suite_file
         return Case(self._file(file), classname, name, case.outcome, _seconds(case.attributes.get("time", "")))
 

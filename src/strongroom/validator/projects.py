@@ -73,7 +73,8 @@ def project_of(case: Case, rule: ProjectRule | None = None) -> str | None:
     elif parts and case.file:
         project = PurePosixPath(parts[0]).stem
     else:
-        project = next((part for part in place.split(".") if part), place)
+        whole = parts[0] if parts else place
+        project = next((part for part in whole.split(".") if part), whole)
     return fit(project, PROJECT_LIMIT)
 
 

@@ -30,13 +30,10 @@ _LATEST_MS = 253_402_300_799_999
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
-_REDIRECTS = frozenset(
-    """
-    GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE GIT_COMMON_DIR GIT_CONFIG GIT_CONFIG_COUNT
-    GIT_CONFIG_PARAMETERS GIT_DIR GIT_GRAFT_FILE GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX
-    GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE
-    GIT_SHALLOW_FILE GIT_WORK_TREE
-    """.split()
+_REDIRECTS = re.compile(
+    "GIT_(ALTERNATE_OBJECT_DIRECTORIES|ATTR_SOURCE|COMMON_DIR|CONFIG|CONFIG_COUNT|CONFIG_PARAMETERS|DIR|GRAFT_FILE|"
+    "IMPLICIT_WORK_TREE|INDEX_FILE|INTERNAL_SUPER_PREFIX|NAMESPACE|NO_REPLACE_OBJECTS|OBJECT_DIRECTORY|PREFIX|"
+    "QUARANTINE_PATH|REPLACE_REF_BASE|SHALLOW_FILE|WORK_TREE)"
 )
 
 # Sparse checkouts are off because a worktree inherits the patterns of the checkout it was added from.
@@ -89,7 +86,7 @@ def clean_environment() -> dict[str, str]:
 
     A git hook sets such variables: without this, git would use the hook's repository from any folder.
     """
-    return {name: value for name, value in os.environ.items() if name not in _REDIRECTS}
+    return {name: value for name, value in os.environ.items() if not _REDIRECTS.fullmatch(name)}
 
 
 def run_git(cwd: Path, *arguments: str) -> GitAnswer:

@@ -23,14 +23,11 @@ from types import TracebackType
 from strongroom.errors import Closed, InvalidArgument, Unavailable
 from strongroom.validator.repository import GitAnswer, Repository, full_id, run_git
 
-ATTEMPTS = 8
-"""How often git is asked to add or remove a worktree while another process is in the way."""
+ATTEMPTS = 6
+"""How often git is asked to add, remove or list worktrees before its failure is taken for one."""
 
 _PREFIX = "strongroom-worktrees-"
 _LOCK = "lock"
-
-# git reads the records of all worktrees while it writes one, and trips over another's that is half written.
-_IN_THE_WAY = ("commondir", "gitdir", "could not lock", "unable to create", "file exists", "cannot lock")
 
 
 class Worktrees:
@@ -133,13 +130,25 @@ class Worktrees:
                 path.parent.rmdir()
 
     def _change(self, *arguments: str) -> GitAnswer:
-        for attempt in range(ATTEMPTS):
-            with self._serial:
+        for attempt in itertools.count(1):
+            with self._alone():
                 answer = run_git(self._repository.path, "worktree", *arguments)
-            if answer.code == 0 or not any(sign in answer.errors.lower() for sign in _IN_THE_WAY):
-                break
+            if answer.code == 0 or attempt == ATTEMPTS or "is not a working tree" in answer.errors:
+                return answer
             time.sleep(0.01 * 2**attempt)
-        return answer
+        raise AssertionError("unreachable")
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        # git reads the records of all worktrees whenever it changes one, and fails in many words on one that is half
+        # written. A lock on the git folder itself leaves no file behind; where a file system has none, and against
+        # other programs' calls of git, trying again has to do.
+        with self._serial, contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):
+                folder = os.open(self._repository.git_dir, os.O_RDONLY)
+                stack.callback(os.close, folder)
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
 
     def _registered(self) -> list[Path]:
         listed = self._change("list", "--porcelain").output.split(b"\n")
