@@ -9,7 +9,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from strongroom.engine import catalog
 from strongroom.engine.asynchronous import Runner
@@ -43,7 +43,7 @@ class Engine(WriteOperations[WritableRows], ABC):
         super().__init__(self._single_calls(), self._codecs)
         self.name = name
         self._closed = ""
-        self._inside = threading.local()
+        self._inside = _Inside()
         self._closing = threading.Lock()
         self._runner = Runner(name)
         self._epoch: str | None = None
@@ -119,7 +119,7 @@ class Engine(WriteOperations[WritableRows], ABC):
             transaction = OpenTransaction(rows, self._codecs)
             current[:] = [transaction]
             # A leader runs its neighbours' functions too: each counts as inside a write while it runs.
-            outer, self._inside.kind = getattr(self._inside, "kind", None), "write"
+            outer, self._inside.kind = self._inside.kind, "write"
             try:
                 return change(transaction)
             finally:
@@ -231,7 +231,7 @@ class Engine(WriteOperations[WritableRows], ABC):
     @contextlib.contextmanager
     def _entered(self, kind: str) -> Iterator[None]:
         self._check_open()
-        outer = getattr(self._inside, "kind", None)
+        outer = self._inside.kind
         if outer is not None:
             raise InvalidArgument(f"a {kind} inside a {outer} function: use what the function was given")
         self._inside.kind = kind
@@ -246,7 +246,9 @@ class Engine(WriteOperations[WritableRows], ABC):
             return False
         if self.check_seal_key() is None:
             return False
-        return not any([catalog.missing_steps(s, catalog.applied(self, s)) for s in (catalog.CATALOG, schema)])
+        # Each is looked at, so that a store of newer code is refused whichever part of it is newer.
+        missing = [catalog.missing_steps(s, catalog.applied(self, s)) for s in (catalog.CATALOG, schema)]
+        return not any(missing)
 
     def _apply(self, rows: SchemaRows, schema: Schema) -> None:
         # What is applied is read again here: another process may have migrated while this one waited.
@@ -263,6 +265,12 @@ class Engine(WriteOperations[WritableRows], ABC):
             catalog.found_store(transaction, self._codecs.sealer.fingerprint)
         finally:
             transaction.end()
+
+
+class _Inside(threading.local):
+    """What this thread is inside of: a read or write function, or a single call."""
+
+    kind: str | None = None
 
 
 class SingleCalls:

@@ -45,9 +45,9 @@ class StoreUrl:
         place = self.place.rpartition("@")[2]
         return f"{self.scheme}://{place}" + ("?" + "&".join(self.options) if self.options else "")
 
-    def flag(self, name: str) -> bool:
-        """An option that is 1 or 0, by default 0."""
-        value = self.options.get(name, "0")
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """An option that is 1 or 0."""
+        value = self.options.get(name, str(int(default)))
         if value not in ("0", "1"):
             raise InvalidArgument(f"{self.scheme} URL: {name} is 0 or 1")
         return value == "1"
