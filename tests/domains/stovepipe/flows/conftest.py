@@ -12,8 +12,7 @@ from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import SCHEMA, Storage
 from strongroom.engine import Engine
 from tests.conftest import OPENERS
-
-QUEUE = "monorepo/main"
+from tests.domains.stovepipe.flows.support import QUEUE
 
 Step = Callable[[Storage], object]
 CheckStops = Callable[[Step, Step], int]

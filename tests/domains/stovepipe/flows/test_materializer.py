@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from strongroom import InvalidArgument, ScopeMismatch, Unavailable
 from strongroom.domains.stovepipe import (
-    AcceptanceRange,
     BuildStrategy,
     NotFound,
     OutcomeReason,
@@ -21,8 +19,8 @@ from strongroom.domains.stovepipe import (
 )
 from strongroom.domains.stovepipe.flows import Inconsistent, persist_log
 from strongroom.domains.stovepipe.flows.materializer import ensure_state, event_log, state_log
+from tests.domains.stovepipe.flows.support import QUEUE, acceptances, before_first
 
-QUEUE = "monorepo/main"
 REASONS = {
     RequestState.SUPERSEDED: OutcomeReason.SUPERSEDED_BY_NEWER_HEAD,
     RequestState.SUCCEEDED: OutcomeReason.BUILD_SUCCEEDED,
@@ -47,11 +45,6 @@ def processing(at: int = 200, metadata: dict[str, str] | None = None) -> Request
 
 def failed(reason: OutcomeReason = OutcomeReason.BUILD_FAILED, at: int = 300) -> RequestLog:
     return RequestLog(QUEUE, "7", "state/3", at, state=RequestState.FAILED, request_version=3, outcome_reason=reason)
-
-
-def acceptances(storage: Storage) -> list[tuple[int, str]]:
-    wanted = AcceptanceRange(accepted_before_ms=10**6, limit=10)
-    return [(entry.accepted_at_ms, entry.request_id) for entry in storage.acceptances.list(wanted)]
 
 
 @pytest.fixture
@@ -274,18 +267,6 @@ def test_a_missing_reason_of_the_same_version_is_filled_in(with_request: Storage
     persist_log(with_request, failed())
     summary = with_request.request_summaries.get("7")
     assert (summary.outcome_reason, summary.version) == ("build_failed", 2)
-
-
-def before_first(monkeypatch: pytest.MonkeyPatch, store: Any, method: str, action: Callable[[], object]) -> None:
-    """Let `action` come between the flow's last read and its first call of the store's method."""
-    real = getattr(store, method)
-
-    def call(*args: Any) -> Any:
-        monkeypatch.setattr(store, method, real)
-        action()
-        return real(*args)
-
-    monkeypatch.setattr(store, method, call)
 
 
 def test_the_loser_of_a_race_to_make_the_summary_goes_on_from_the_winners(

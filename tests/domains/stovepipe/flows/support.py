@@ -1,0 +1,46 @@
+"""What the flows' tests have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, TypeVar
+
+import pytest
+
+from strongroom.domains.stovepipe import AcceptanceRange, Storage
+
+T = TypeVar("T")
+
+QUEUE = "monorepo/main"
+
+
+def before_first(monkeypatch: pytest.MonkeyPatch, store: Any, method: str, action: Callable[[], object]) -> None:
+    """Let `action` come just before a flow's first call of the store's method, after all that the flow has read."""
+    real = getattr(store, method)
+
+    def call(*args: Any) -> Any:
+        monkeypatch.setattr(store, method, real)
+        action()
+        return real(*args)
+
+    monkeypatch.setattr(store, method, call)
+
+
+def race(*calls: Callable[[], T]) -> list[T]:
+    """What the calls return, made at the same moment by a thread each."""
+    start = Barrier(len(calls))
+
+    def run(call: Callable[[], T]) -> T:
+        start.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [future.result() for future in [threads.submit(run, call) for call in calls]]
+
+
+def acceptances(storage: Storage) -> list[tuple[int, str]]:
+    """The times and ids in the list of acceptances, newest first."""
+    wanted = AcceptanceRange(accepted_before_ms=2**53, limit=1000)
+    return [(entry.accepted_at_ms, entry.request_id) for entry in storage.acceptances.list(wanted)]
