@@ -3,15 +3,20 @@
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.materializer import persist_log
+from strongroom.domains.stovepipe.flows.process import Gate, Processed, Verdict, process
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
 
 __all__ = [
+    "Gate",
     "Inconsistent",
     "Ingested",
     "NotReady",
     "OperationConflict",
+    "Processed",
+    "Verdict",
     "ingest",
     "is_newer",
     "persist_log",
+    "process",
     "request_number",
 ]
