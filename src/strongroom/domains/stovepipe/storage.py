@@ -7,7 +7,7 @@ from typing import Final
 from strongroom.domains.stovepipe.builds import BY_DEGREE, BuildStore, ProjectFactByDegreeStore, ValidationFactStore
 from strongroom.domains.stovepipe.issues import BuildIssueStore, IssueLogStore, OpenIssueStore
 from strongroom.domains.stovepipe.queues import ENABLEMENTS, QueueLogStore, QueueStore, QueueSummaryStore
-from strongroom.domains.stovepipe.records import SCHEMA
+from strongroom.domains.stovepipe.records import ACCEPTANCES, REQUEST_NUMBERS, REQUEST_SUMMARIES, SCHEMA
 from strongroom.domains.stovepipe.requests import (
     RequestAcceptanceStore,
     RequestLogStore,
@@ -16,9 +16,17 @@ from strongroom.domains.stovepipe.requests import (
     RequestUriStore,
 )
 from strongroom.engine import Engine, Strength
-from strongroom.patterns import Subject
+from strongroom.patterns import Log, OrderedMapping, Subject
 
-SUBJECT: Final = Subject(SCHEMA, logs=(ENABLEMENTS,), mappings=(BY_DEGREE,))
+BY_ACCEPTANCE: Final = OrderedMapping(
+    ACCEPTANCES,
+    REQUEST_SUMMARIES,
+    locate=lambda entry: (entry.queue, entry.request_id),
+    agrees=lambda entry, summary: entry.accepted_at_ms == summary.accepted_at_ms,
+)
+"""The acceptances, and the summaries that they point to: each is entered after its summary knows the time."""
+
+SUBJECT: Final = Subject(SCHEMA, logs=(ENABLEMENTS, Log(REQUEST_NUMBERS)), mappings=(BY_DEGREE, BY_ACCEPTANCE))
 """What must hold in a store of this domain, for the operator's tools."""
 
 
