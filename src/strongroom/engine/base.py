@@ -40,10 +40,10 @@ class Engine(WriteOperations[WritableRows], ABC):
 
     def __init__(self, name: str, *, seal_key: bytes | None = None) -> None:
         self._codecs = Codecs(Sealer(seal_key))
-        super().__init__(self._single_calls(), self._codecs)
         self.name = name
         self._closed = ""
         self._inside = _Inside()
+        super().__init__(self._single_calls(), self._codecs)
         self._closing = threading.Lock()
         self._runner = Runner(name)
         self._epoch: str | None = None
@@ -135,7 +135,7 @@ class Engine(WriteOperations[WritableRows], ABC):
         Raises `SchemaTooNew` (the store untouched, M2), `MigrationFailed` where what is recorded is not what this
         code says, and `InvalidArgument` where the store is sealed with another key.
         """
-        self._check_open()
+        self._check_outside("prepare")
         if not self._is_prepared(schema):
             self._migrate(lambda rows: self._apply(rows, schema))
         self._prepared[schema.name] = schema
@@ -203,10 +203,14 @@ class Engine(WriteOperations[WritableRows], ABC):
         return await self._runner.run(method, *args, **kwargs)
 
     def close(self) -> None:
-        """Wait for writes in flight and let go of everything; once more does nothing (C3)."""
+        """Wait for writes in flight and let go of everything; once more does nothing (C3).
+
+        Raises `InvalidArgument` from inside a read or write function of the engine, which it would wait for.
+        """
         with self._closing:
             if self._closed:
                 return
+            self._check_outside("close")
             self._runner.close()
             self._closed = "the engine is closed"
             self._close()
@@ -228,12 +232,16 @@ class Engine(WriteOperations[WritableRows], ABC):
         if self._closed:
             raise Closed(self._closed)
 
-    @contextlib.contextmanager
-    def _entered(self, kind: str) -> Iterator[None]:
+    def _check_outside(self, kind: str) -> None:
+        """Raises `Closed`, and `InvalidArgument` from inside a function: there it would wait for itself."""
         self._check_open()
         outer = self._inside.kind
         if outer is not None:
             raise InvalidArgument(f"a {kind} inside a {outer} function: use what the function was given")
+
+    @contextlib.contextmanager
+    def _entered(self, kind: str) -> Iterator[None]:
+        self._check_outside(kind)
         self._inside.kind = kind
         try:
             yield

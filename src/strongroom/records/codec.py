@@ -1,19 +1,23 @@
 """The way of a row: record -> checked, stored and sealed; stored row -> seal checked, re-validated, record (R4).
 
 A stored row is the tuple of a record's stored values, in column order, and then its seal. Every engine keeps exactly
-that, and nothing reaches a caller but through `RowCodec.decode`.
+that, and nothing reaches a caller but through a `RowCodec`.
+
+Both ways are on the path of every call, so each has a quick check for what nearly every row is, and a slow one,
+column by column, that decides whatever the quick one does not accept, and finds the words for what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from strongroom.errors import Corrupt, InvalidArgument, clip
-from strongroom.records.kinds import MAX_INTEGER, Blob, Identifier, Integer, Json, OneOf, Real, Stored, Text, Unfit
+from strongroom.records.kinds import Stored, Unfit
+from strongroom.records.quick import QuickCheck
 from strongroom.records.record import Column, Record
 from strongroom.records.seal import Sealer
 from strongroom.records.table import Key, Table
@@ -24,8 +28,9 @@ Row = tuple[Stored, ...]
 """A record's stored values in column order, and then its seal."""
 
 _encode: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
-_PROBLEMS = (TypeError, ValueError, OverflowError, msgspec.MsgspecError)
-_WHOLE: Final = (-MAX_INTEGER, MAX_INTEGER)
+_values_of: Final = itemgetter(slice(0, -1))
+_seal_of: Final = itemgetter(-1)
+_PROBLEMS: Final = (TypeError, ValueError, OverflowError, msgspec.MsgspecError)
 
 
 class RowCodec(Generic[R]):
@@ -38,19 +43,9 @@ class RowCodec(Generic[R]):
         self._defaults = tuple(
             (i, column.stored_default()) for i, column in enumerate(table.columns) if column.since > table.since
         )
-        self._load = msgspec.msgpack.Decoder(table.record).decode
-        # The quick way in: a row whose canonical form is shorter than its shortest limit has no value over a limit,
-        # MessagePack decoding checks the types, and what is left is looked at for all text columns in one go.
-        columns = self._columns
-        self._quick = all(c.plain and not c.nullable and not isinstance(c.kind, Json) for c in columns)
-        self._texts = _getter([i for i, c in enumerate(columns) if isinstance(c.kind, Identifier | Text)])
-        self._may_be_empty = all(not isinstance(c.kind, Identifier) or c.kind.empty for c in columns)
-        self._short = min([_limit(c) for c in columns], default=0)
-        self._ranges = tuple(
-            (i, c.kind.minimum, c.kind.maximum)
-            for i, c in enumerate(columns)
-            if isinstance(c.kind, Real) or (isinstance(c.kind, Integer) and (c.kind.minimum, c.kind.maximum) != _WHOLE)
-        )
+        self._quick = QuickCheck(table.columns)
+        self._load: Callable[[bytes], R] = msgspec.msgpack.Decoder(table.record).decode
+        self._many = list[table.record]  # type: ignore[name-defined]
 
     def encode(self, record: R) -> Row:
         """The stored row of a record.
@@ -61,12 +56,9 @@ class RowCodec(Generic[R]):
         table = self.table
         if type(record) is not table.record:
             raise InvalidArgument(f"{table.name}: expected a {table.record.__name__}, not {type(record).__name__}")
-        values: list[Stored] = []
-        for column in self._columns:
-            try:
-                values.append(column.store(getattr(record, column.name)))
-            except Unfit as problem:
-                raise table.unfit(column, problem) from None
+        values = self._quickly_stored(record) if self._quick.applies else None
+        if values is None:
+            values = self._stored(record)
         if table.rule is not None and (wrong := table.rule(record)) is not None:
             raise InvalidArgument(f"{table.name}: {wrong}")
         return (*values, self._seal(self._canonical(values)))
@@ -78,33 +70,67 @@ class RowCodec(Generic[R]):
         return seal
 
     def decode(self, row: Row) -> R:
-        """The record of a stored row, checked: seal, types, limits, rule. `Corrupt` names what is wrong."""
+        """The record of a stored row, checked: seal, types, limits, rule. `Corrupt` says what is wrong."""
         values = row[:-1]
         try:
-            canonical = self._canonical(values) if self._defaults else _encode(values)
-        except _PROBLEMS:
-            raise self._corrupt(values) from None
-        if self._seal(canonical) != row[-1]:
-            raise self._broken_seal(values)
-        if not self._quick or len(canonical) > self._short:
-            return self._decode_each(values)
-        try:
-            for i, low, high in self._ranges:
-                if not low <= values[i] <= high:  # type: ignore[operator]
-                    raise self._corrupt(values)
-            if "\0" in "".join(self._texts(values)) or not (self._may_be_empty or "" not in values):
+            canonical = whole = _encode(values)
+            if self._defaults:
+                canonical = self._canonical(values)
+            if self._seal(canonical) != row[-1]:
+                raise self._broken_seal(values)
+            if not self._quick.accepts(values, len(whole)):
                 return self._decode_each(values)
-            record = self._load(canonical if not self._defaults else _encode(values))
+            record = self._load(whole)
         except _PROBLEMS:
             raise self._corrupt(values) from None
         if self.table.rule is not None:
             self._check_rule(record, values)
         return record
 
-    def decode_all(self, rows: Iterable[Row]) -> list[R]:
+    def decode_all(self, rows: Sequence[Row]) -> list[R]:
         """The records of many rows; one bad row fails them all (R4)."""
-        decode = self.decode
-        return [decode(row) for row in rows]
+        records = self._quickly_decoded(rows) if len(rows) > 1 and self._quick.applies and not self._defaults else None
+        if records is None:
+            return [*map(self.decode, rows)]
+        if self.table.rule is not None:
+            for record, row in zip(records, rows, strict=True):
+                self._check_rule(record, row[:-1])
+        return records
+
+    def _quickly_decoded(self, rows: Sequence[Row]) -> list[R] | None:
+        """The records of rows that all pass the quick check; None where each is to be looked at."""
+        try:
+            values = [*map(_values_of, rows)]
+            wholes = [*map(_encode, values)]
+            if [*map(self._seal, wholes)] != [*map(_seal_of, rows)] or not self._quick.accepts_all(values, wholes):
+                return None
+            records: list[R] = msgspec.convert(values, self._many)
+        except _PROBLEMS:
+            return None
+        return records
+
+    def _quickly_stored(self, record: R) -> Sequence[Stored] | None:
+        """The stored values of a record that passes the quick check; None for one that is to be looked at."""
+        try:
+            values = self._quick.stored(msgspec.structs.astuple(record))
+            if values is None:
+                return None
+            whole = _encode(values)
+            if not self._quick.accepts(values, len(whole)):
+                return None
+            self._load(whole)
+        except _PROBLEMS:
+            return None
+        return values
+
+    def _stored(self, record: R) -> Sequence[Stored]:
+        values: list[Stored] = []
+        for column in self._columns:
+            try:
+                values.append(column.store(getattr(record, column.name)))
+            except Unfit as problem:
+                raise self.table.unfit(column, problem) from None
+        return values
 
     def _canonical(self, values: Iterable[Stored]) -> bytes:
         kept = list(values)
@@ -136,7 +162,7 @@ class RowCodec(Generic[R]):
             raise Corrupt(f"{self.table.show(key)}: {wrong}", table=self.table.name, key=key)
 
     def _corrupt(self, values: Row) -> Corrupt:
-        """What is wrong with values that the quick way refused."""
+        """What is wrong with values that could not be decoded."""
         try:
             self._decode_each(values)
         except Corrupt as found:
@@ -170,14 +196,3 @@ class RowCodec(Generic[R]):
 
     def _key(self, values: Row) -> Key:
         return self.table.key_of(values) if len(values) == len(self._columns) else ()
-
-
-def _limit(column: Column) -> int:
-    kind = column.kind
-    return kind.max_bytes if isinstance(kind, Identifier | Text | Blob | OneOf) else MAX_INTEGER
-
-
-def _getter(indexes: list[int]) -> Callable[[Row], Iterable[str]]:
-    if len(indexes) > 1:
-        return itemgetter(*indexes)
-    return itemgetter(slice(indexes[0], indexes[0] + 1) if indexes else slice(0, 0))

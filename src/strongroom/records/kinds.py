@@ -42,9 +42,12 @@ class Kind:
         raise NotImplementedError
 
 
-def _checked_text(value: Any, max_bytes: int, empty: bool) -> str:
-    if type(value) is not str:
-        raise Unfit(f"text, not {type(value).__name__}")
+def _checked_text(given: Any, max_bytes: int, empty: bool) -> str:
+    value: str = given
+    if type(given) is not str:
+        if not isinstance(given, str):
+            raise Unfit(f"text, not {type(given).__name__}")
+        value = str.__str__(given)  # a member of an enumeration, say: its text is what counts
     if not value:
         if empty:
             return value

@@ -29,7 +29,7 @@ from strongroom.records.kinds import (
 
 
 @typing.dataclass_transform(frozen_default=True)
-class Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An immutable value that a table keeps; subclasses annotate their fields with kinds.
 
     A record is plain data. It is checked against its table when it is written and again when it is read.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from strongroom.errors import InvalidArgument, show_key
-from strongroom.records.kinds import Blob, Document, Flag, Integer, Json, Stored, Text, Unfit
+from strongroom.records.kinds import Blob, Document, Flag, Identifier, Integer, Json, Stored, Text, Unfit
 from strongroom.records.record import Column, Record, columns_of
 
 R = TypeVar("R", bound=Record)
@@ -105,6 +105,9 @@ class Table(Generic[R]):
             raise TypeError(f"table {name}: the scope is some of the leading key columns")
         self.key_names = tuple(part.column.name for part in self.key)
         self._key_indexes = tuple(part.index for part in self.key)
+        texts = [part.column.kind for part in self.key]
+        self._short = min(kind.max_bytes if isinstance(kind, Identifier) else 0 for kind in texts)
+        """How long a key's texts may be together without any of them being over its limit; 0: not only texts."""
         if changes.version:
             self._check_version_column(changes.version)
 
@@ -121,6 +124,8 @@ class Table(Generic[R]):
         Raises `InvalidArgument` naming the column for a value that it can't hold, and for a wrong number of values.
         """
         parts = self.key
+        if self._short and len(key) == len(parts) and self._is_short_text(key):
+            return tuple(key)
         if len(key) != len(parts) and not (partial and len(key) < len(parts)):
             raise InvalidArgument(
                 f"{self.name}: the key has {len(parts)} values ({', '.join(self.key_names)}), not {len(key)}"
@@ -136,6 +141,14 @@ class Table(Generic[R]):
             except Unfit as problem:
                 raise self.unfit(part.column, problem) from None
         return tuple(stored)
+
+    def _is_short_text(self, key: Sequence[Any]) -> bool:
+        """Whether a key of texts is so short and plain, as nearly all are, that it needs no further check."""
+        try:
+            text = "".join(key)
+        except TypeError:
+            return False
+        return len(text) <= self._short and text.isascii() and "\0" not in text and "" not in key
 
     def unfit(self, column: Column, problem: Unfit) -> InvalidArgument:
         """The error for a value that `column` can't hold."""

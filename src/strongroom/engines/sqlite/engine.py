@@ -30,7 +30,7 @@ from strongroom.engine import (
     WritableRows,
 )
 from strongroom.engines.sqlite.connections import connect
-from strongroom.engines.sqlite.faults import translated
+from strongroom.engines.sqlite.faults import FAULTS, translate, translated
 from strongroom.engines.sqlite.files import APPLICATION_ID, HoldLock, make_file
 from strongroom.engines.sqlite.holders import holders
 from strongroom.engines.sqlite.rows import ConnectionRows, TableStatements
@@ -154,8 +154,7 @@ class SqliteEngine(Engine):
 
     def _submit(self, change: Callable[[WritableRows], T]) -> T:
         """Run one statement, alone or in whatever group is forming."""
-        if self._inside.kind is not None:
-            raise InvalidArgument(f"a call inside a {self._inside.kind} function: use what the function was given")
+        self._check_outside("call")
         result: T = self._committer.submit(Work(change, None))  # type: ignore[assignment]
         return result
 
@@ -195,23 +194,33 @@ class _QuickCalls:
 
     def __init__(self, engine: SqliteEngine) -> None:
         self._engine = engine
+        self._gate = engine._gate
+        self._inside = engine._inside
+        self._statements = engine._statements
+        self._execute = engine._reader.execute
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
+        # The most frequent call of all: as little as can be stands between it and the driver.
         engine = self._engine
-        with engine._gate:
-            engine._check_open()
-            return engine._reader_rows.fetch(table, key)
+        with self._gate:
+            if engine._closed or self._inside.kind is not None:
+                engine._check_outside("call")
+            try:
+                row: Row | None = self._execute(self._statements[table].fetch, key).fetchone()
+            except FAULTS as fault:
+                raise translate(fault) from fault
+            return row
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         engine = self._engine
         with engine._gate:
-            engine._check_open()
+            engine._check_outside("call")
             return engine._reader_rows.fetch_range(table, wanted)
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         engine = self._engine
         with engine._gate:
-            engine._check_open()
+            engine._check_outside("call")
             return engine._reader_rows.tally(table, prefix, limit)
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
@@ -227,5 +236,5 @@ class _QuickCalls:
         return self._engine._submit(lambda rows: rows.remove(table, key, guard))
 
     def clock(self) -> int:
-        self._engine._check_open()
+        self._engine._check_outside("call")
         return self._engine._clock.now()

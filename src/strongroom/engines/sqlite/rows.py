@@ -31,8 +31,7 @@ class ConnectionRows:
         """Whether anything was changed since this was last set to False."""
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
-        found = self._all(self._statements[table].fetch, key)
-        return found[0] if found else None
+        return self._one(self._statements[table].fetch, key)
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         return self._all(*self._statements[table].range(wanted))
@@ -80,6 +79,13 @@ class ConnectionRows:
     def _all(self, sql: str, bindings: Sequence[Stored]) -> list[Row]:
         try:
             return self._connection.execute(sql, bindings).fetchall()
+        except FAULTS as fault:
+            raise translate(fault) from fault
+
+    def _one(self, sql: str, bindings: Sequence[Stored]) -> Row | None:
+        try:
+            # The cursor goes at once, and with it the statement's hold on the database.
+            return self._connection.execute(sql, bindings).fetchone()
         except FAULTS as fault:
             raise translate(fault) from fault
 

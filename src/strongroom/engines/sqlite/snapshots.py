@@ -45,6 +45,12 @@ class _Snapshot(ConnectionRows):
                 raise self.given_up
             return super()._all(sql, bindings)
 
+    def _one(self, sql: str, bindings: Sequence[Stored]) -> Row | None:
+        with self.gate:
+            if self.given_up is not None:
+                raise self.given_up
+            return super()._one(sql, bindings)
+
 
 class Snapshots:
     """The running snapshots of one engine, and the connections for them."""

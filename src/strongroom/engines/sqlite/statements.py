@@ -78,6 +78,14 @@ class Statements:
                 f"CREATE TRIGGER IF NOT EXISTS {trigger} BEFORE {change} ON {self._name} "
                 f"BEGIN SELECT RAISE(ABORT, '{table.name} is immutable: no {change}'); END"
             )
+        if len(refused) == 2:
+            # INSERT OR REPLACE takes the old row away without asking a delete trigger. Nothing is raised here, or the
+            # engine's own insert of a key that exists would be an error too: the new row is dropped.
+            same = " AND ".join(f"{quoted(name)} = NEW.{quoted(name)}" for name in table.key_names)
+            made.append(
+                f"CREATE TRIGGER IF NOT EXISTS {quoted(f'{table.name}_no_replace')} BEFORE INSERT ON {self._name} "
+                f"WHEN EXISTS (SELECT 1 FROM {self._name} WHERE {same}) BEGIN SELECT RAISE(IGNORE); END"
+            )
         return made
 
     def add_column(self, column: Column) -> str:
