@@ -112,7 +112,7 @@ class SqliteBackDoor(BackDoor):
                 connection.execute(statement, values)
             except apsw.ConstraintError:
                 return True
-            return False
+            return connection.changes() == 0
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

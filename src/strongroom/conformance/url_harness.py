@@ -7,7 +7,7 @@ import resource
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import strongroom
 from strongroom.conformance.backdoors import MEMORY_STORE, MemoryBackDoor, SqliteBackDoor
@@ -16,7 +16,8 @@ from strongroom.engine import Engine, StoreUrl
 from strongroom.errors import InvalidArgument
 from strongroom.records import AnyTable, Stored
 
-NUMBER = "{n}"
+NUMBER: Final = "{n}"
+IN_MEMORY: Final = ":memory:"
 
 
 class UrlHarness(Harness):
@@ -35,13 +36,14 @@ class UrlHarness(Harness):
         self._template = template if NUMBER in template else _numbered(parsed, template)
         self._seal_key = seal_key
         self._number = 0
-        self._files = parsed.scheme == "sqlite"
+        self._files = parsed.scheme == "sqlite" and parsed.place != IN_MEMORY
         self._memory: Engine | None = None
 
     @property
     def url(self) -> str:
         # Another process opens the store by URL alone, which says nothing of a seal key.
-        return "" if self.name == "memory" or self._seal_key is not None else self._url()
+        alone = self.name == "memory" or self._template.endswith(IN_MEMORY) or self._seal_key is not None
+        return "" if alone else self._url()
 
     def open(self) -> Engine:
         engine = strongroom.open(self._url(), seal_key=self._seal_key)
@@ -52,6 +54,7 @@ class UrlHarness(Harness):
     def fresh(self) -> None:
         self._remove_files()
         self._number += 1
+        self._remove_files()  # an earlier run's store of this number
         self._memory = None
 
     def close(self) -> None:
@@ -139,7 +142,9 @@ def _numbered(url: StoreUrl, template: str) -> str:
     place, question, options = template.partition("?")
     if url.scheme == "memory" and url.place:
         return f"{place}-{NUMBER}{question}{options}"
-    if url.scheme == "sqlite" and url.path and ":memory:" not in url.place:
-        path = Path(place)
-        return f"{place.removesuffix(path.suffix)}-{NUMBER}{path.suffix}{question}{options}"
+    if url.scheme == "sqlite" and url.place == IN_MEMORY:
+        return template
+    if url.scheme == "sqlite" and url.path:
+        suffix = Path(place).suffix
+        return f"{place.removesuffix(suffix)}-{NUMBER}{suffix}{question}{options}"
     raise InvalidArgument(f"{url.shown}: say where each fresh store's number goes, as in ENGINE://PLACE-{NUMBER}")

@@ -11,6 +11,8 @@ MODULES: Final = (
     "keys",
     "values",
     "order",
+    "writes",
+    "transactions",
 )
 
 
