@@ -93,6 +93,10 @@ class Survey:
         """The names of the tables of that presence."""
         return tuple(table.name for table in self.tables if table.presence is presence)
 
+    def of_schemas(self, state: State) -> tuple[str, ...]:
+        """The names of the schemas in that state."""
+        return tuple(schema.name for schema in self.schemas if schema.state is state)
+
     def table(self, name: str) -> StoredTable[Any]:
         """The table of that name, to be read.
 

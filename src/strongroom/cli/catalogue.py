@@ -1,0 +1,63 @@
+"""The schemas that the commands know: the built-in domains', and those that other packages announce.
+
+A package announces one by an entry point in the group ``strongroom.schemas``, which names a `Subject` or a `Schema`.
+Nothing is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from strongroom.errors import InvalidArgument
+from strongroom.operations.survey import check_names
+from strongroom.patterns import Subject
+from strongroom.records import Schema
+
+GROUP: Final = "strongroom.schemas"
+
+BUILT_IN: Final = (
+    "strongroom.domains.stovepipe",
+    "strongroom.domains.changes",
+)
+"""The modules of the built-in domains; each has a `SUBJECT`."""
+
+
+def known_subjects() -> tuple[Subject, ...]:
+    """Every subject that is known, the built-in ones first.
+
+    Raises `InvalidArgument` for an announced one that can't be loaded, and for two that share a schema's or a table's
+    name: leaving one out would pass its tables over in silence.
+    """
+    subjects = [_subject(import_module(module).SUBJECT) for module in BUILT_IN]
+    subjects += [_announced(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+    check_names([subject.schema for subject in subjects])
+    return tuple(subjects)
+
+
+def complete_table(incomplete: str) -> list[str]:
+    """The known tables whose names begin with `incomplete`, for shell completion."""
+    return [
+        table.name
+        for subject in known_subjects()
+        for table in subject.schema.tables
+        if table.name.startswith(incomplete)
+    ]
+
+
+def _announced(point: EntryPoint) -> Subject:
+    try:
+        return _subject(point.load())
+    except Exception as problem:  # other people's code, of which anything may be expected
+        raise InvalidArgument(
+            f"the schema {point.name} ({point.value}) can't be loaded: {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def _subject(declared: object) -> Subject:
+    if isinstance(declared, Schema):
+        return Subject(declared)
+    if not isinstance(declared, Subject):
+        raise TypeError(f"neither a Subject nor a Schema, but a {type(declared).__name__}")
+    return declared
