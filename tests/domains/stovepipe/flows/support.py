@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from strongroom.domains.stovepipe import AcceptanceRange, Storage
+from strongroom import Unavailable
+from strongroom.domains.stovepipe import AcceptanceRange, RequestState, Storage
 
 T = TypeVar("T")
 
@@ -26,6 +27,23 @@ def before_first(monkeypatch: pytest.MonkeyPatch, store: Any, method: str, actio
         return real(*args)
 
     monkeypatch.setattr(store, method, call)
+
+
+def refuse() -> None:
+    """What an engine does that can't be reached."""
+    raise Unavailable("the engine is away")
+
+
+def end(storage: Storage, request_id: str, state: RequestState) -> None:
+    """What a rival does: bring a request into another state, and log nothing."""
+    request = storage.requests.get(request_id)
+    storage.requests.update(request.replace(state=state), request.version, request.version + 1)
+
+
+def slots(storage: Storage) -> tuple[int, tuple[str, ...]]:
+    """How many slots are taken, and by which requests."""
+    queue = storage.queues.get(QUEUE)
+    return queue.in_flight_count, queue.slot_holders
 
 
 def race(*calls: Callable[[], T]) -> list[T]:

@@ -7,6 +7,7 @@ import pytest
 from strongroom import InvalidArgument, ScopeMismatch, Unavailable
 from strongroom.domains.stovepipe import (
     BuildStrategy,
+    MetadataKey,
     NotFound,
     OutcomeReason,
     Request,
@@ -307,8 +308,8 @@ def test_what_an_engine_refuses_comes_out_and_the_next_try_repairs_it(
 
 def test_a_state_found_as_it_is_gets_its_log_once_and_the_first_reason_stays(with_request: Storage) -> None:
     found = request(RequestState.FAILED, version=3)
-    assert ensure_state(with_request, found, OutcomeReason.PROCESSING_FAILED, now=10).timestamp_ms == 10
-    stored = ensure_state(with_request, found, OutcomeReason.BUILD_FAILED, now=20)
+    assert ensure_state(with_request, found, now=10).timestamp_ms == 10
+    stored = ensure_state(with_request, found, if_failed=OutcomeReason.BUILD_FAILED, now=20)
     assert (stored.timestamp_ms, stored.outcome_reason) == (10, "processing_failed")
     assert with_request.request_summaries.get("7").outcome_reason == OutcomeReason.PROCESSING_FAILED
 
@@ -316,7 +317,26 @@ def test_a_state_found_as_it_is_gets_its_log_once_and_the_first_reason_stays(wit
 def test_a_state_found_with_the_log_of_another_one_is_inconsistent(with_request: Storage) -> None:
     persist_log(with_request, failed())
     with pytest.raises(Inconsistent):
-        ensure_state(with_request, request(RequestState.SUCCEEDED, 3), OutcomeReason.BUILD_SUCCEEDED, now=1)
+        ensure_state(with_request, request(RequestState.SUCCEEDED, 3), now=1)
+
+
+@pytest.mark.parametrize(("state", "reason"), REASONS.items())
+def test_a_state_found_as_it_is_is_logged_with_the_reason_that_it_must_have(
+    with_request: Storage, state: RequestState, reason: OutcomeReason
+) -> None:
+    stored = ensure_state(with_request, request(state, 3), if_failed=OutcomeReason.BUILD_FAILED, now=1)
+    assert stored.outcome_reason == reason
+
+
+def test_an_occurrence_too_long_for_an_id_is_there_as_its_digest(storage: Storage) -> None:
+    build_id = "b" * 255
+    log = event_log(request(), RequestEvent.BUILD_TRIGGERED, build_id, {MetadataKey.BUILD_ID: build_id}, now=5)
+    assert persist_log(storage, log).metadata["build_id"] == build_id
+    assert log.id.startswith("event/build_triggered/blake2b:")
+    other = event_log(request(), RequestEvent.BUILD_TRIGGERED, build_id[1:] + "c", {}, now=5)
+    assert other.id != log.id
+    fits = event_log(request(), RequestEvent.BUILD_TRIGGERED, "b" * 233, {}, now=5)
+    assert fits.id == "event/build_triggered/" + "b" * 233
 
 
 def test_an_acceptance_of_another_request_at_the_same_time_is_another_one(with_request: Storage) -> None:

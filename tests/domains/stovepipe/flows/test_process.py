@@ -14,28 +14,13 @@ from strongroom.domains.stovepipe import (
     Storage,
 )
 from strongroom.domains.stovepipe.flows import Processed, Verdict, ingest, process
-from tests.domains.stovepipe.flows.support import QUEUE, before_first, race
+from tests.domains.stovepipe.flows.support import QUEUE, before_first, end, race, refuse, slots
 
 
 def change_queue(storage: Storage, **changes: object) -> None:
     """What a rival does: put the queue's row back with other values."""
     queue = storage.queues.get(QUEUE)
     storage.queues.update(queue.replace(**changes), queue.version, queue.version + 1)
-
-
-def end(storage: Storage, request_id: str, state: RequestState) -> None:
-    """What a rival does: end a request."""
-    request = storage.requests.get(request_id)
-    storage.requests.update(request.replace(state=state), request.version, request.version + 1)
-
-
-def slots(storage: Storage) -> tuple[int, tuple[str, ...]]:
-    queue = storage.queues.get(QUEUE)
-    return queue.in_flight_count, queue.slot_holders
-
-
-def refuse() -> None:
-    raise Unavailable("the engine is away")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The flows of Stovepipe."""
 
+from strongroom.domains.stovepipe.flows.build import Trigger, build
+from strongroom.domains.stovepipe.flows.build_signal import Signal, Signalled, build_signal
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.materializer import persist_log
@@ -13,7 +15,12 @@ __all__ = [
     "NotReady",
     "OperationConflict",
     "Processed",
+    "Signal",
+    "Signalled",
+    "Trigger",
     "Verdict",
+    "build",
+    "build_signal",
     "ingest",
     "is_newer",
     "persist_log",

@@ -7,14 +7,18 @@ the rest. Which state is shown is decided by the request's version, never by a c
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from strongroom.domains.stovepipe.faults import AlreadyExists, NotFound
 from strongroom.domains.stovepipe.flows.faults import Inconsistent
 from strongroom.domains.stovepipe.records import REQUEST_LOG, Request, RequestAcceptance, RequestLog, RequestSummary
 from strongroom.domains.stovepipe.storage import Storage
-from strongroom.domains.stovepipe.words import MetadataKey, OutcomeReason, RequestEvent, RequestState
+from strongroom.domains.stovepipe.words import REASONS, MetadataKey, OutcomeReason, RequestEvent, RequestState
 from strongroom.engine import retry
+
+LOG_ID_BYTES: Final = 255
+"""The most bytes of a log's id. A build's id alone may have as many."""
 
 _SEMANTICS: Final = ("state", "event", "request_version", "outcome_reason")
 """What two logs of one occurrence must agree on; times are left out, and metadata compared key by key."""
@@ -41,19 +45,25 @@ def persist_log(storage: Storage, log: RequestLog, *, now: int | None = None) ->
     return stored
 
 
-def ensure_state(storage: Storage, request: Request, reason: OutcomeReason | None = None, *, now: int) -> RequestLog:
+def ensure_state(
+    storage: Storage, request: Request, *, if_failed: OutcomeReason = OutcomeReason.PROCESSING_FAILED, now: int
+) -> RequestLog:
     """Have the request's present state on record, whoever brought it there: the stored log.
 
-    For a caller that finds the request in its state already: where whoever wrote the state stopped before logging
-    it, this logs it, with `reason`; where it is logged, the stored reason stays, and the summary and acceptance are
-    made good. Raises as `persist_log`.
+    For a caller that wrote the state, or finds the request in it: where whoever wrote it stopped before logging it,
+    this logs it; where it is logged, the stored reason stays, and the summary and acceptance are made good. A failed
+    request's reason is `if_failed`, every other state has but one or none. Raises as `persist_log`.
     """
-    log = state_log(request, reason, now=now)
+    log = state_log(request, _reason(request.state, if_failed), now=now)
     stored = _keep(storage, log)
     if (stored.state, stored.request_version) != (log.state, log.request_version):
         raise Inconsistent(f"{_name(log)} is on record as something else")
     _materialize(storage, stored)
     return stored
+
+
+def _reason(state: RequestState, if_failed: OutcomeReason) -> OutcomeReason | None:
+    return if_failed if state == RequestState.FAILED else next(iter(REASONS[state]), None)
 
 
 def state_log(request: Request, reason: OutcomeReason | None = None, *, now: int) -> RequestLog:
@@ -86,8 +96,11 @@ def state_log_id(version: int) -> str:
 
 
 def event_log_id(event: RequestEvent, occurrence: str) -> str:
-    """The id of the log of one occurrence of an event."""
-    return f"event/{event}/{occurrence}"
+    """The id of the log of one occurrence of an event; an occurrence too long for it is there as its digest."""
+    log_id = f"event/{event}/{occurrence}"
+    if len(log_id.encode()) <= LOG_ID_BYTES:
+        return log_id
+    return f"event/{event}/blake2b:{hashlib.blake2b(occurrence.encode(), digest_size=16).hexdigest()}"
 
 
 def _base(request: Request) -> dict[str, str]:

@@ -17,7 +17,7 @@ from strongroom.domains.stovepipe.flows.materializer import ensure_state
 from strongroom.domains.stovepipe.flows.request_ids import is_newer
 from strongroom.domains.stovepipe.records import Queue, Request
 from strongroom.domains.stovepipe.storage import Storage
-from strongroom.domains.stovepipe.words import BuildStrategy, OutcomeReason, RequestState
+from strongroom.domains.stovepipe.words import BuildStrategy, RequestState
 from strongroom.engine import retry
 from strongroom.errors import InvalidArgument, StrongroomError
 
@@ -71,10 +71,8 @@ def process(
         raise InvalidArgument("a queue has 1 slot or more")
     verdict, request = _Run(storage, request_id, slots, gate or _open).run()
     # An outcome is logged by whoever decided it.
-    if request.state == RequestState.PROCESSING:
+    if request.state in (RequestState.PROCESSING, RequestState.SUPERSEDED):
         ensure_state(storage, request, now=now)
-    elif request.state == RequestState.SUPERSEDED:
-        ensure_state(storage, request, OutcomeReason.SUPERSEDED_BY_NEWER_HEAD, now=now)
     return Processed(verdict, request)
 
 
