@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from strongroom.conformance.clauses import CLAUSES
 from strongroom.conformance.harness import Ability, Harness
 from strongroom.conformance.tables import SCHEMA
-from strongroom.engine import Claims, Durability, Engine, Sharing, Strength
-from strongroom.records import Schema
+from strongroom.engine import Claims, Durability, Engine, Sharing, Strength, Transaction
+from strongroom.records import Record, Schema, Table
+
+R = TypeVar("R", bound=Record)
 
 KILLS: Final = 50
 """How many times the slow case kills a writer, unless a run says otherwise."""
@@ -112,13 +115,29 @@ class Kit:
         self.kills = kills
         self._opened: list[Engine] = []
         self._engine: Engine | None = None
+        self._opening = threading.Lock()
 
     @property
     def engine(self) -> Engine:
         """The engine under test, prepared for the kit's schema."""
-        if self._engine is None:
-            self._engine = self.open()
-        return self._engine
+        with self._opening:
+            if self._engine is None:
+                self._engine = self.open()
+            return self._engine
+
+    def keep(self, table: Table[R], records: Iterable[R]) -> None:
+        """Insert records, in one transaction where the engine claims that."""
+        listed = list(records)
+        if self.claims.strength < Strength.MULTI_RECORD:
+            for record in listed:
+                self.engine.insert(table, record)
+            return
+
+        def change(transaction: Transaction) -> None:
+            for record in listed:
+                transaction.insert(table, record)
+
+        self.engine.write(change)
 
     @property
     def claims(self) -> Claims:

@@ -36,8 +36,7 @@ ALIKE: Final = (
 
 @case("K1")
 def keys_that_look_alike_are_different_keys(kit: Kit) -> None:
-    for number, name in enumerate(ALIKE):
-        kit.engine.insert(THINGS, Thing(name, number))
+    kit.keep(THINGS, [Thing(name, number) for number, name in enumerate(ALIKE)])
     for number, name in enumerate(ALIKE):
         checks.equal(kit.engine.get(THINGS, name), Thing(name, number), f"the row under {name!r}")
     checks.equal(kit.engine.count(THINGS, limit=1000), len(ALIKE), "rows")
@@ -45,8 +44,7 @@ def keys_that_look_alike_are_different_keys(kit: Kit) -> None:
 
 @case("K1")
 def keys_that_look_alike_are_different_in_a_second_column_too(kit: Kit) -> None:
-    for number, name in enumerate(ALIKE):
-        kit.engine.put(PAIRS, Pair("one", name, number))
+    kit.keep(PAIRS, [Pair("one", name, number) for number, name in enumerate(ALIKE)])
     for number, name in enumerate(ALIKE):
         checks.equal(kit.engine.get(PAIRS, "one", name), Pair("one", name, number), f"the row under {name!r}")
 
@@ -72,9 +70,8 @@ def a_change_reaches_only_the_key_that_it_names(kit: Kit) -> None:
 
 @case("K1")
 def a_prefix_is_whole_values_and_not_the_beginnings_of_texts(kit: Kit) -> None:
-    for first in ("", "a", "A", "a ", "ab", "a\x01", "a/b", "a%"):
-        for second in ("", "x"):
-            kit.engine.put(PAIRS, Pair(first, second, len(first)))
+    firsts = ("", "a", "A", "a ", "ab", "a\x01", "a/b", "a%")
+    kit.keep(PAIRS, [Pair(first, second, len(first)) for first in firsts for second in ("", "x")])
     for first in ("", "a", "A", "a "):
         checks.equal(
             kit.engine.scan(PAIRS, first, limit=10),
@@ -87,8 +84,7 @@ def a_prefix_is_whole_values_and_not_the_beginnings_of_texts(kit: Kit) -> None:
 @case("K1")
 def where_one_key_column_ends_another_begins(kit: Kit) -> None:
     pairs = [Pair("a", "bc"), Pair("ab", "c"), Pair("abc", ""), Pair("", "abc"), Pair("a\x01", "b"), Pair("a", "\x01b")]
-    for pair in pairs:
-        kit.engine.put(PAIRS, pair)
+    kit.keep(PAIRS, pairs)
     for pair in pairs:
         checks.equal(kit.engine.get(PAIRS, pair.first, pair.second), pair, "a row of a key in two parts")
     checks.equal(kit.engine.count(PAIRS, limit=100), len(pairs), "rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from strongroom.conformance import checks
@@ -195,7 +196,7 @@ def _crowd(kit: Kit, changes: list[Callable[[Transaction], Any]]) -> list[Any]:
 
     first = Started(lambda: kit.engine.write(hold))
     checks.true(holds.wait(PATIENCE), "the first transaction begins")
-    waiting = [Started(lambda change=change: kit.engine.write(change)) for change in changes]  # type: ignore[misc]
+    waiting = [Started(partial(kit.engine.write, change)) for change in changes]
     for one in waiting:
         one.wait(0.01)
     go.set()
@@ -272,10 +273,10 @@ def neighbours_on_single_rows_each_get_their_own_answer(kit: Kit) -> None:
     kit.engine.insert(THINGS, Thing("held", 1))
     calls: list[Callable[[], object]] = []
     for number in range(5):
-        calls.append(lambda n=number: kit.engine.insert(THINGS, Thing(f"new {n}", n)))  # type: ignore[misc]
-        calls.append(lambda: kit.engine.insert(THINGS, Thing("held", 9)))
-        calls.append(lambda: kit.engine.update(THINGS, Thing("held", 9), expect=7))
-        calls.append(lambda n=number: kit.engine.delete(MEMBERS, "t", str(n)))  # type: ignore[misc]
+        calls.append(partial(kit.engine.insert, THINGS, Thing(f"new {number}", number)))
+        calls.append(partial(kit.engine.insert, THINGS, Thing("held", 9)))
+        calls.append(partial(kit.engine.update, THINGS, Thing("held", 9), expect=7))
+        calls.append(partial(kit.engine.delete, MEMBERS, "t", str(number)))
     ended = together(calls)
     for number in range(5):
         new, held, stale, absent = ended[4 * number : 4 * number + 4]
@@ -424,7 +425,11 @@ def a_call_inside_a_function_is_refused_and_never_waits_for_itself(kit: Kit) -> 
     for outer in (engine.write, engine.read):
         for name, call in calls.items():
             what = f"{name} inside {outer.__name__}"
-            outer(lambda _, what=what, call=call: checks.raises(InvalidArgument, what, call))  # type: ignore[misc]
+
+            def function(_: Any, what: str = what, call: Callable[[], object] = call) -> None:
+                checks.raises(InvalidArgument, what, call)
+
+            outer(function)
     checks.equal(engine.scan(MARKS, limit=5), [Mark("a")], "the rows")
 
 
