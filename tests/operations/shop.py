@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from strongroom.conformance.backdoors import BackDoor
-from strongroom.engine import Engine
+from strongroom.engine import Engine, Strength, Writer
 from strongroom.patterns import Log, OrderedMapping, Subject
 from strongroom.records import (
     MEMBERSHIP,
@@ -66,7 +66,7 @@ class Voucher(Record):
     number: Annotated[int, Integer()]
 
 
-def _at_most_a_dozen_red(order: Order) -> str | None:
+def _rule(order: Order) -> str | None:
     return "a red order is at most 500" if order.colour == Colour.RED and order.amount > 500 else None
 
 
@@ -89,7 +89,7 @@ KEY = ("branch", "id")
 BY_AMOUNT = Table("shop_by_amount", OrderByAmount, key=("branch", desc("amount"), "id"), changes=MEMBERSHIP)
 JOURNAL = Table("shop_journal", Entry, key=("branch", "position"), changes=NEVER)
 FIRST_ORDERS = Table("shop_orders", FirstOrder, key=KEY, scope=1, changes=VERSIONED("version"), rule=_first_rule)
-ORDERS = Table("shop_orders", Order, key=KEY, scope=1, changes=VERSIONED("version"), rule=_at_most_a_dozen_red)
+ORDERS = Table("shop_orders", Order, key=KEY, scope=1, changes=VERSIONED("version"), rule=_rule)
 VOUCHERS = Table("shop_vouchers", Voucher, key=("code", "number"), changes=MEMBERSHIP, since=2)
 
 FIRST = _shop(FIRST_ORDERS)
@@ -109,9 +109,16 @@ def fill(engine: Engine, subject: Subject = SUBJECT, branches: int = 3, orders: 
     """Prepare a store and fill it: `branches` with so many orders each; the number of rows, without the catalog's."""
     engine.prepare(subject.schema)
     table = subject.schema.tables[0]
-    for branch in map(str, range(branches)):
-        for number in range(1, orders + 1):
-            engine.insert(table, table.record(branch, f"o{number}", float(number), f"card-{branch}-{number}"))
-            engine.insert(BY_AMOUNT, OrderByAmount(branch, float(number), f"o{number}"))
-            engine.insert(JOURNAL, Entry(branch, number, f"o{number} came"))
+
+    def insert(port: Writer) -> None:
+        for branch in map(str, range(branches)):
+            for number in range(1, orders + 1):
+                port.insert(table, table.record(branch, f"o{number}", float(number), f"card-{branch}-{number}"))
+                port.insert(BY_AMOUNT, OrderByAmount(branch, float(number), f"o{number}"))
+                port.insert(JOURNAL, Entry(branch, number, f"o{number} came"))
+
+    if engine.claims.strength >= Strength.MULTI_RECORD:
+        engine.write(insert)
+    else:
+        insert(engine)
     return 3 * branches * orders
