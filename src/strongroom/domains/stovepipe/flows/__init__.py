@@ -2,10 +2,12 @@
 
 from strongroom.domains.stovepipe.flows.build import Trigger, build
 from strongroom.domains.stovepipe.flows.build_signal import Signal, Signalled, build_signal
+from strongroom.domains.stovepipe.flows.dead_letter import dead_letter, dead_letter_record
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.materializer import persist_log
 from strongroom.domains.stovepipe.flows.process import Gate, Processed, Verdict, process
+from strongroom.domains.stovepipe.flows.record import Promote, Recorded, record
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
 
 __all__ = [
@@ -15,15 +17,20 @@ __all__ = [
     "NotReady",
     "OperationConflict",
     "Processed",
+    "Promote",
+    "Recorded",
     "Signal",
     "Signalled",
     "Trigger",
     "Verdict",
     "build",
     "build_signal",
+    "dead_letter",
+    "dead_letter_record",
     "ingest",
     "is_newer",
     "persist_log",
     "process",
+    "record",
     "request_number",
 ]
