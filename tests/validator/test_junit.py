@@ -284,8 +284,7 @@ def test_a_glob_finds_several_reports(tmp_path: Path) -> None:
     assert found("a/target/TEST-[3-9].xml") == ["a/target/TEST-3.xml"]
     assert found("a/target/TEST-2.xml") == ["a/target/TEST-2.xml"]
     assert found("missing.xml") == []
-    with pytest.raises(InvalidArgument, match="cannot be followed: File name too long"):
-        found("x" * 300)
+    assert found("x" * 300) == []
 
 
 def test_a_file_name_with_the_signs_of_a_glob_is_found(tmp_path: Path) -> None:
