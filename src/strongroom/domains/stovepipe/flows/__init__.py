@@ -3,6 +3,7 @@
 from strongroom.domains.stovepipe.flows.build import Trigger, build
 from strongroom.domains.stovepipe.flows.build_signal import Signal, Signalled, build_signal
 from strongroom.domains.stovepipe.flows.dead_letter import dead_letter, dead_letter_record
+from strongroom.domains.stovepipe.flows.enablement import set_enablement, settle_enablement
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.materializer import persist_log
@@ -33,4 +34,6 @@ __all__ = [
     "process",
     "record",
     "request_number",
+    "set_enablement",
+    "settle_enablement",
 ]
