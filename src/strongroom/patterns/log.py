@@ -99,12 +99,13 @@ class Log(Generic[R]):
         Raises `InvalidArgument` for a cursor that is none or another stream's, `CursorExpired` for one from before
         the store was restored (R5), and as `read`.
         """
-        after = 0
+        # The cursor holds the position to go on with: that of the last entry would be 0 where there is none yet, which
+        # no entry can have.
+        at = 1
         if cursor is not None:
-            (after,) = read_cursor(cursor, engine.epoch, self.table, stream, fixed=self._stream)  # type: ignore[assignment]
-        entries = self.read(engine, *stream, after=after, limit=limit)
-        reached = self._at(entries[-1]) if entries else after
-        return Page(entries, make_cursor(engine.epoch, self.table, stream, (reached,)))
+            (at,) = read_cursor(cursor, engine.epoch, self.table, stream, fixed=self._stream)  # type: ignore[assignment]
+        entries = self.read(engine, *stream, after=at - 1, limit=limit)
+        return Page(entries, make_cursor(engine.epoch, self.table, stream, (at + len(entries),)))
 
     def _entry(self, stream: tuple[Any, ...], position: int, make: Callable[[int], R]) -> R:
         entry = make(position)
