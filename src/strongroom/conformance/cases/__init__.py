@@ -14,6 +14,9 @@ MODULES: Final = (
     "writes",
     "transactions",
     "isolation",
+    "reads",
+    "scopes",
+    "logs",
 )
 
 

@@ -315,7 +315,8 @@ def money_is_neither_made_nor_lost_by_many_threads(kit: Kit) -> None:
             look = LOOKS["scan"] if turn % 2 else LOOKS["bounds"]
             sums.append(engines[turn % 2].read(look) if turn % 3 else engines[turn % 2].read(each))
 
-    ended = together([*[partial(transfer, seed) for seed in range(4)], audit])
+    calls: list[Callable[[], None]] = [audit, *(partial(transfer, seed) for seed in range(4))]
+    ended = together(calls)
     checks.equal(errors_of(ended), [], "faults")
     checks.equal(set(sums), {accounts * money}, "the sums that a reader found")
     checks.equal(_sum(kit), accounts * money, "the sum at the end")
