@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from threading import Barrier
 from typing import Any, TypeVar
 
@@ -62,3 +63,19 @@ def acceptances(storage: Storage) -> list[tuple[int, str]]:
     """The times and ids in the list of acceptances, newest first."""
     wanted = AcceptanceRange(accepted_before_ms=2**53, limit=1000)
     return [(entry.accepted_at_ms, entry.request_id) for entry in storage.acceptances.list(wanted)]
+
+
+def before_write(monkeypatch: pytest.MonkeyPatch, storage: Storage, number: int, action: Callable[[], object]) -> None:
+    """Let `action` come just before the flow's write of that number, counted from 1, refused ones too."""
+    writes = count(1)
+
+    def watched(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            if next(writes) == number:
+                action()
+            return real(*args, **named)
+
+        return call
+
+    for method in ("insert", "update", "delete"):
+        monkeypatch.setattr(storage.engine, method, watched(getattr(storage.engine, method)))

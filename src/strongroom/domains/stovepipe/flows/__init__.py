@@ -6,6 +6,7 @@ from strongroom.domains.stovepipe.flows.dead_letter import dead_letter, dead_let
 from strongroom.domains.stovepipe.flows.enablement import set_enablement, settle_enablement
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
+from strongroom.domains.stovepipe.flows.issues import Reconciled, reconcile_issues
 from strongroom.domains.stovepipe.flows.materializer import persist_log
 from strongroom.domains.stovepipe.flows.process import Gate, Processed, Verdict, process
 from strongroom.domains.stovepipe.flows.record import Promote, Recorded, record
@@ -19,6 +20,7 @@ __all__ = [
     "OperationConflict",
     "Processed",
     "Promote",
+    "Reconciled",
     "Recorded",
     "Signal",
     "Signalled",
@@ -32,6 +34,7 @@ __all__ = [
     "is_newer",
     "persist_log",
     "process",
+    "reconcile_issues",
     "record",
     "request_number",
     "set_enablement",

@@ -24,6 +24,9 @@ from strongroom.errors import InvalidArgument, StrongroomError
 Gate = Callable[[Queue, Request], bool]
 """Whether the queue lets the request pass now. Asked again on every attempt, so it must change nothing."""
 
+Baseline = Callable[[Queue, Request], str]
+"""The uri of the green commit that the request is built from, "" for a full build. Asked again on every attempt."""
+
 
 class Verdict(StrEnum):
     """What is to be done with a request that was processed."""
@@ -46,15 +49,23 @@ class Processed(NamedTuple):
 
 
 def process(
-    storage: Storage, request_id: str, *, slots: int, gate: Gate | None = None, now: int | None = None
+    storage: Storage,
+    request_id: str,
+    *,
+    slots: int,
+    gate: Gate | None = None,
+    coalesce: bool = True,
+    baseline: Baseline | None = None,
+    now: int | None = None,
 ) -> Processed:
     """Bring the request as far as it can go now, and say what is to be done with it.
 
-    A request that is older than the queue's latest is superseded. Another one passes if `gate` lets it (without one
-    it does), and claims one of the queue's `slots` (1 or more), never a second one; it is then marked as processing,
-    to be built incrementally from the last green commit where there is one, and in full otherwise. Every attempt
-    that loses a compare-and-set begins again from what is stored then. `now` (Unix ms; by default the engine's
-    clock) is when its new state is logged.
+    A request that is older than the queue's latest is superseded, unless `coalesce` is false: for a queue whose every
+    commit is to be built. Another one passes if `gate` lets it (without one it does), and claims one of the queue's
+    `slots` (1 or more), never a second one; it is then marked as processing, to be built incrementally from what
+    `baseline` says (without one, the last green commit) where there is such a commit, and in full otherwise. Every
+    attempt that loses a compare-and-set begins again from what is stored then. `now` (Unix ms; by default the
+    engine's clock) is when its new state is logged.
 
     A request that others ended meanwhile keeps no slot; nor does one whose processing failed here, as far as that
     can still be written. One that is held keeps the slot that a stopped run may have claimed for it. Safe to stop at
@@ -69,7 +80,7 @@ def process(
     now = moment(storage, now)
     if type(slots) is not int or slots < 1:
         raise InvalidArgument("a queue has 1 slot or more")
-    verdict, request = _Run(storage, request_id, slots, gate or _open).run()
+    verdict, request = _Run(storage, request_id, slots, gate or _open, coalesce, baseline or _last_green).run()
     # An outcome is logged by whoever decided it.
     if request.state in (RequestState.PROCESSING, RequestState.SUPERSEDED):
         ensure_state(storage, request, now=now)
@@ -80,12 +91,20 @@ def _open(_queue: Queue, _request: Request) -> bool:
     return True
 
 
+def _last_green(queue: Queue, _request: Request) -> str:
+    return queue.last_green_uri
+
+
 class _Run:
-    def __init__(self, storage: Storage, request_id: str, slots: int, gate: Gate) -> None:
+    def __init__(
+        self, storage: Storage, request_id: str, slots: int, gate: Gate, coalesce: bool, baseline: Baseline
+    ) -> None:
         self._storage = storage
         self._request_id = request_id
         self._slots = slots
         self._gate = gate
+        self._coalesce = coalesce
+        self._baseline = baseline
         self._claimed = False
 
     def run(self) -> Processed:
@@ -112,12 +131,12 @@ class _Run:
             return Processed(Verdict.FINISHED, request)
         if not queue.latest_request_id:
             return Processed(Verdict.WAITING, request)
-        if is_newer(queue.latest_request_id, request.id):
+        if self._coalesce and is_newer(queue.latest_request_id, request.id):
             superseded = request.replace(state=RequestState.SUPERSEDED)
             return Processed(Verdict.FINISHED, self._update(superseded))
         if not self._gate(queue, request) or not self._claim(queue):
             return Processed(Verdict.HELD, request)
-        return Processed(Verdict.BUILD, self._update(_with_strategy(request, queue)))
+        return Processed(Verdict.BUILD, self._update(self._with_strategy(request, queue)))
 
     def _claim(self, queue: Queue) -> bool:
         if self._request_id in queue.slot_holders:
@@ -138,11 +157,10 @@ class _Run:
             if request.state != RequestState.PROCESSING:
                 release_slot(self._storage, self._request_id)
 
-
-def _with_strategy(request: Request, queue: Queue) -> Request:
-    green = queue.last_green_uri
-    return request.replace(
-        state=RequestState.PROCESSING,
-        build_strategy=BuildStrategy.INCREMENTAL_SINCE_GREEN if green else BuildStrategy.FULL,
-        base_uri=green,
-    )
+    def _with_strategy(self, request: Request, queue: Queue) -> Request:
+        base_uri = self._baseline(queue, request)
+        return request.replace(
+            state=RequestState.PROCESSING,
+            build_strategy=BuildStrategy.INCREMENTAL_SINCE_GREEN if base_uri else BuildStrategy.FULL,
+            base_uri=base_uri,
+        )

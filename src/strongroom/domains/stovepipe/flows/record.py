@@ -30,6 +30,9 @@ from strongroom.domains.stovepipe.words import MetadataKey, OutcomeReason, Reque
 Promote = Callable[[Request], object]
 """Promotes the commit of a request. It may be asked more than once for the same one, and must bear it."""
 
+Advance = Callable[[Queue, Request], bool]
+"""Whether the request's green commit may take the bookmark from the queue's. Asked again on every attempt."""
+
 REPOSITORY: Final = "repository"
 """The occurrence of an event that a request has once, for the whole repository."""
 
@@ -49,6 +52,7 @@ def record(
     projects: Mapping[str, float] | None = None,
     *,
     promote: Promote | None = None,
+    advance: Advance | None = None,
     now: int | None = None,
 ) -> Recorded:
     """Keep what the request's build proves of its commit, and move the bookmark and promote where that is green.
@@ -56,8 +60,9 @@ def record(
     `projects` are the degrees, from 0 (green) to 1 (broken), of the projects that the build looked at, by their
     names of 1 to 255 bytes. The whole repository is green after a build that succeeded and broken after one that
     failed; a request that was cancelled or superseded, or that failed for another reason than its build, proves
-    nothing, and nothing is written. The bookmark only moves forward, in the order of ingest; the commit that has it
-    is promoted on every run. Times are `now` (Unix ms; by default the engine's clock) of whoever wrote first.
+    nothing, and nothing is written. The bookmark only moves forward, in the order of ingest and where `advance`, who
+    may know of the order of commits, lets it (without one it does); the commit that has it is promoted on every run.
+    Times are `now` (Unix ms; by default the engine's clock) of whoever wrote first.
 
     Safe to stop at every write and to run again. A run with other degrees changes none that is kept, and lists the
     kept ones.
@@ -82,7 +87,7 @@ def record(
         storage.facts_by_degree.ensure(project_fact)
     metadata = {MetadataKey.FACT_DEGREE: f"{fact.degree:g}"}
     persist_log(storage, event_log(request, RequestEvent.VALIDATION_FACT_RECORDED, REPOSITORY, metadata, now=now))
-    if not fact.is_green or not _bookmark(storage, request) or promote is None:
+    if not fact.is_green or not _bookmark(storage, request, advance or _always) or promote is None:
         return Recorded(fact, promoted=False)
     promote(request)
     return Recorded(fact, promoted=True)
@@ -114,11 +119,15 @@ def _ensure_fact(storage: Storage, fact: ValidationFact) -> ValidationFact:
     return fact
 
 
-def _bookmark(storage: Storage, request: Request) -> bool:
+def _always(_queue: Queue, _request: Request) -> bool:
+    return True
+
+
+def _bookmark(storage: Storage, request: Request, advance: Advance) -> bool:
     """Move the bookmark to the request's commit unless a later one has it: whether this one has it."""
 
     def move(queue: Queue) -> Queue:
-        if not is_newer(request.id, queue.last_green_request_id):
+        if not is_newer(request.id, queue.last_green_request_id) or not advance(queue, request):
             return queue
         return queue.replace(last_green_uri=request.uri, last_green_request_id=request.id)
 
