@@ -8,11 +8,13 @@ from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, Op
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.issues import Reconciled, reconcile_issues
 from strongroom.domains.stovepipe.flows.materializer import persist_log
-from strongroom.domains.stovepipe.flows.process import Gate, Processed, Verdict, process
-from strongroom.domains.stovepipe.flows.record import Promote, Recorded, record
+from strongroom.domains.stovepipe.flows.process import Baseline, Gate, Processed, Verdict, process
+from strongroom.domains.stovepipe.flows.record import Advance, Promote, Recorded, record
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
 
 __all__ = [
+    "Advance",
+    "Baseline",
     "Gate",
     "Inconsistent",
     "Ingested",
