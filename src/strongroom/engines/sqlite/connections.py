@@ -18,13 +18,14 @@ _CACHE_KIB: Final = 16_384
 _STATEMENTS: Final = 256
 
 
-def connect(path: str, *, synchronous: str, timeout_ms: int) -> apsw.Connection:
+def connect(path: str, *, synchronous: str, timeout_ms: int, vfs: str | None) -> apsw.Connection:
     """A new connection in WAL mode; raises Strongroom's faults.
 
-    `synchronous` is ``full`` or ``normal``; a lock that another process holds is waited for up to `timeout_ms`.
+    `synchronous` is ``full`` or ``normal``; a lock that another process holds is waited for up to `timeout_ms`; `vfs`
+    names one of SQLite's ways to the disk (None: its own).
     """
     with translated():
-        connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
+        connection = apsw.Connection(path, vfs=vfs, statementcachesize=_STATEMENTS)
         connection.set_busy_handler(_patience(timeout_ms))
         _check_ours(connection, path)
         connection.pragma("journal_mode", "wal")

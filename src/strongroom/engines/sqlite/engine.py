@@ -56,6 +56,7 @@ class SqliteOptions:
         mercy of a power cut.
     timeout_ms: how long to wait for another process that writes.
     wal_limit_mib: how long the WAL may get before snapshots are given up; writes are refused at four times as much.
+    vfs: the name of a registered SQLite VFS, for encryption or fault injection; None is SQLite's own.
     """
 
     exclusive: bool = False
@@ -63,6 +64,7 @@ class SqliteOptions:
     synchronous: str = "full"
     timeout_ms: int = 30_000
     wal_limit_mib: int = 64
+    vfs: str | None = None
 
 
 class SqliteEngine(Engine):
@@ -163,7 +165,8 @@ class SqliteEngine(Engine):
             return self._reader_rows.tables()
 
     def _connect(self) -> apsw.Connection:
-        return connect(str(self.path), synchronous=self.options.synchronous, timeout_ms=self.options.timeout_ms)
+        options = self.options
+        return connect(str(self.path), synchronous=options.synchronous, timeout_ms=options.timeout_ms, vfs=options.vfs)
 
     def _give_up_snapshots(self) -> None:
         limit = self.options.wal_limit_mib

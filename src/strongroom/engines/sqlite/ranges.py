@@ -50,11 +50,14 @@ class RangeStatement:
             " AND ".join(f"{quoted(name)} = ?" for name in table.key_names[:fixed]),
             tuple(("prefix", i) for i in range(fixed)),
         )
-        lower = _runs(rest, "lower", wanted.lower, closed=not wanted.lower_open)
-        upper = _runs(rest, "upper", wanted.upper, closed=False)
         # The bound that the walk starts from is split, so that it starts in the right place; the other ends it.
-        first, last = (upper, lower) if wanted.reverse else (lower, upper)
-        runs = [_all_of(prefix, run, _any_of(last)) for run in first]
+        if wanted.reverse:
+            first = _runs(rest, "upper", wanted.upper, closed=False)
+            last = _end(rest, "lower", wanted.lower, closed=not wanted.lower_open)
+        else:
+            first = _runs(rest, "lower", wanted.lower, closed=not wanted.lower_open)
+            last = _end(rest, "upper", wanted.upper, closed=False)
+        runs = [_all_of(prefix, run, last) for run in first]
         order = ", ".join(
             f"{quoted(part.column.name)}{' DESC' if part.descending is not wanted.reverse else ''}"
             for part in table.key
@@ -69,8 +72,13 @@ class RangeStatement:
         return (*[values[side][i] for side, i in self._holes], wanted.limit)
 
 
-def _runs(columns: Sequence[KeyColumn], side: Side, values: Sequence[Stored] | None, *, closed: bool) -> list[_Run]:
-    """The runs that together are one bound; a single empty one where there is no bound."""
+def _runs(
+    columns: Sequence[KeyColumn], side: Side, values: Sequence[Stored] | None, *, closed: bool, sign: str = ""
+) -> list[_Run]:
+    """The runs that together are one bound; a single empty one where there is no bound.
+
+    With a plus for a `sign`, the columns of several runs are hidden from the index.
+    """
     if values is None:
         return [_Run("", ())]
     bounded = columns[: len(values)]
@@ -79,23 +87,31 @@ def _runs(columns: Sequence[KeyColumn], side: Side, values: Sequence[Stored] | N
         holes = ", ".join("?" * len(bounded))
         comparison = _beyond(bounded[0], side) + ("=" if closed else "")
         return [_Run(f"({names}) {comparison} ({holes})", tuple((side, i) for i in range(len(bounded))))]
+    names_of = [sign + quoted(part.column.name) for part in bounded]
     runs = []
     for last in reversed(range(len(bounded))):
-        tests = [f"{quoted(part.column.name)} = ?" for part in bounded[:last]]
         comparison = _beyond(bounded[last], side) + ("=" if closed and last == len(bounded) - 1 else "")
-        tests.append(f"{quoted(bounded[last].column.name)} {comparison} ?")
+        tests = [*(f"{name} = ?" for name in names_of[:last]), f"{names_of[last]} {comparison} ?"]
         runs.append(_Run(" AND ".join(tests), tuple((side, i) for i in range(last + 1))))
     return runs
 
 
-def _beyond(part: KeyColumn, side: Side) -> str:
-    return ">" if (side == "lower") is not part.descending else "<"
+def _end(columns: Sequence[KeyColumn], side: Side, values: Sequence[Stored] | None, *, closed: bool) -> _Run:
+    """The bound that ends a walk, as one condition.
 
-
-def _any_of(runs: Sequence[_Run]) -> _Run:
+    Of several runs the index gets to see the first column alone, which is where it can stop; left to itself it would
+    walk each run, and sort what it found.
+    """
+    runs = _runs(columns, side, values, closed=closed, sign="+")
     if len(runs) == 1:
         return runs[0]
-    return _Run("(" + " OR ".join(f"({run.text})" for run in runs) + ")", tuple(h for run in runs for h in run.holes))
+    stop = f"{quoted(columns[0].column.name)} {_beyond(columns[0], side)}= ?"
+    rest = " OR ".join(f"({run.text})" for run in runs)
+    return _Run(f"{stop} AND ({rest})", ((side, 0), *(hole for run in runs for hole in run.holes)))
+
+
+def _beyond(part: KeyColumn, side: Side) -> str:
+    return ">" if (side == "lower") is not part.descending else "<"
 
 
 def _all_of(*runs: _Run) -> _Run:

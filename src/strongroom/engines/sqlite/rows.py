@@ -63,16 +63,19 @@ class ConnectionRows:
         return {str(name) for (name,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'", ())}
 
     def create(self, table: AnyTable, columns: Sequence[Column]) -> None:
+        self.wrote = True
         for statement in self._statements[table].create(columns):
             self._change(statement, ())
 
     def add_column(self, table: AnyTable, column: Column) -> None:
         there = self._all("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table.name, column.name))
         if not there:
+            self.wrote = True
             self._change(self._statements[table].add_column(column), ())
 
     def touch(self) -> None:
         """Write something that means nothing: a commit of it overwrites what a failed commit left in the WAL."""
+        self.wrote = True
         ((version,),) = self._all("PRAGMA user_version", ())
         self._change(f"PRAGMA user_version = {(int(str(version)) + 1) % 2**31}", ())
 
@@ -95,5 +98,5 @@ class ConnectionRows:
             changed = self._connection.changes() > 0
         except FAULTS as fault:
             raise translate(fault) from fault
-        self.wrote = True
+        self.wrote = self.wrote or changed
         return changed
