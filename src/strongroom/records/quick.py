@@ -1,0 +1,88 @@
+"""The quick check of stored values: what is true of nearly every row, looked at all at once.
+
+It accepts only what the column-by-column check would accept too; the types are left to the decoding that follows it.
+What it does not accept is not wrong, only not obvious.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, isfinite
+from operator import itemgetter
+from typing import Any, Final
+
+from strongroom.records.kinds import MAX_INTEGER, Blob, Identifier, Integer, Json, OneOf, Real, Stored, Text
+from strongroom.records.record import Column
+
+_WHOLE: Final = (-MAX_INTEGER, MAX_INTEGER)
+_REAL: Final = (-inf, inf)
+
+
+class QuickCheck:
+    """The quick check for a table's columns; `applies` is False where their kinds leave nothing obvious."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.applies = all(c.plain and not c.nullable and not isinstance(c.kind, Json) for c in columns)
+        # A row whose encoding is no longer than its shortest limit has no value over a limit.
+        self._short = min([_limit(c) for c in columns], default=0) if self.applies else -1
+        self._texts = [i for i, c in enumerate(columns) if isinstance(c.kind, Identifier | Text)]
+        self._filled = [i for i, c in enumerate(columns) if isinstance(c.kind, Identifier) and not c.kind.empty]
+        self._enums = [i for i, c in enumerate(columns) if isinstance(c.kind, OneOf)]
+        self._reals = [i for i, c in enumerate(columns) if isinstance(c.kind, Real)]
+        self._ranges: list[tuple[int, Any, Any]] = [
+            (i, c.kind.minimum, c.kind.maximum)
+            for i, c in enumerate(columns)
+            if isinstance(c.kind, Integer | Real) and (c.kind.minimum, c.kind.maximum) not in (_WHOLE, _REAL)
+        ]
+        self.accepts = self._row_check()
+
+    def stored(self, fields: tuple[Any, ...]) -> Sequence[Stored] | None:
+        """The stored values of a record's fields; None where a field needs more than a look."""
+        for i in self._reals:
+            if type(fields[i]) is not float or not fields[i]:
+                return None  # an integer, or a zero that may be negative
+        if not self._enums:
+            return fields
+        values = [*fields]
+        for i in self._enums:
+            values[i] = str.__str__(values[i])
+        return values
+
+    def _row_check(self) -> Callable[[Sequence[Any], int], bool]:
+        """Whether values, whose encoding has so many bytes, are within all limits; a wrong type is a TypeError."""
+        short, texts, reals, ranges = self._short, _getter(self._texts), self._reals, self._ranges
+        filled = _getter(self._filled)
+
+        def accepts(values: Sequence[Any], size: int) -> bool:
+            if size > short or "\0" in "".join(texts(values)) or "" in filled(values):
+                return False
+            for i, low, high in ranges:
+                if not low <= values[i] <= high:
+                    return False
+            return not reals or all(isfinite(values[i]) for i in reals)
+
+        return accepts
+
+    def accepts_all(self, rows: Sequence[Sequence[Stored]], encodings: Sequence[bytes]) -> bool:
+        """Whether all of many rows are within all limits, looked at column by column; raises as `accepts`."""
+        if max(map(len, encodings)) > self._short:
+            return False
+        columns: list[tuple[Any, ...]] = [*zip(*rows, strict=True)]
+        if any("\0" in "".join(columns[i]) for i in self._texts):
+            return False
+        if not all(map(all, [columns[i] for i in self._filled])):
+            return False
+        if not all(all(map(isfinite, columns[i])) for i in self._reals):
+            return False
+        return all(low <= min(columns[i]) and max(columns[i]) <= high for i, low, high in self._ranges)
+
+
+def _limit(column: Column) -> int:
+    kind = column.kind
+    return kind.max_bytes if isinstance(kind, Identifier | Text | Blob | OneOf) else MAX_INTEGER
+
+
+def _getter(indexes: Sequence[int]) -> Callable[[Sequence[Stored]], Sequence[str]]:
+    if len(indexes) > 1:
+        return itemgetter(*indexes)
+    return itemgetter(slice(indexes[0], indexes[0] + 1) if indexes else slice(0, 0))
