@@ -156,10 +156,16 @@ class Kit:
         """A second engine object on the store where the engine claims that; else the engine under test itself."""
         return self.open() if self.claims.sharing >= Sharing.PROCESS else self.engine
 
-    def reopen(self) -> Engine:
+    def reopen(self, schema: Schema = SCHEMA) -> Engine:
         """The engine under test, after all engines here were closed and it was opened again."""
         self.close()
-        return self.engine
+        self._engine = self.open(schema)
+        return self._engine
+
+    def fresh(self) -> None:
+        """Go over to another store that holds nothing; all engines here are closed."""
+        self.close()
+        self.harness.fresh()
 
     def ways(self) -> Iterator[tuple[str, Any]]:
         """The two ways of asking for one operation: of the engine itself, and in a transaction of its own.

@@ -17,6 +17,8 @@ MODULES: Final = (
     "reads",
     "scopes",
     "logs",
+    "proofs",
+    "schemas",
 )
 
 
