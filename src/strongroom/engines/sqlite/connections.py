@@ -26,7 +26,7 @@ def connect(path: str, *, synchronous: str, timeout_ms: int, vfs: str | None) ->
     """
     with translated():
         connection = apsw.Connection(path, vfs=vfs, statementcachesize=_STATEMENTS)
-        connection.set_busy_handler(_patience(timeout_ms))
+        connection.set_busy_handler(patience(timeout_ms))
         _check_ours(connection, path)
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", synchronous)
@@ -51,7 +51,7 @@ def _check_ours(connection: apsw.Connection, path: str) -> None:
         raise InvalidArgument(f"{path} is another program's SQLite database, not a store")
 
 
-def _patience(timeout_ms: int) -> Callable[[int], bool]:
+def patience(timeout_ms: int) -> Callable[[int], bool]:
     """A busy handler that sleeps short random times: SQLite's own sleeps grow until one of two writers starves."""
     began = 0.0
 

@@ -100,6 +100,7 @@ class SqliteEngine(Engine):
         self._wal = WalKeeper(
             self._writer,
             limit_bytes=self.options.wal_limit_mib * 2**20,
+            timeout_ms=self.options.timeout_ms,
             give_up_snapshots=self._give_up_snapshots,
             name_holders=lambda: ", ".join(self._holders()) or "an unknown process",
         )

@@ -13,12 +13,15 @@ from typing import Final
 
 import apsw
 
+from strongroom.engines.sqlite.connections import patience
 from strongroom.errors import Unavailable
 
 _ROUTINE_PAGES: Final = 1_000
 """How much WAL is worth copying back: SQLite's own default."""
 _HARD: Final = 4
 """The hard limit is so many times the limit."""
+_PATIENCE_MS: Final = 100
+"""How long short readers get to be done by themselves."""
 
 
 class WalKeeper:
@@ -29,11 +32,14 @@ class WalKeeper:
         connection: apsw.Connection,
         *,
         limit_bytes: int,
+        timeout_ms: int,
         give_up_snapshots: Callable[[], None],
         name_holders: Callable[[], str],
     ) -> None:
         self._connection = connection
         self._limit = limit_bytes // int(connection.pragma("page_size"))
+        self._timeout_ms = timeout_ms
+        self._next_try = 0
         self._give_up_snapshots = give_up_snapshots
         self._name_holders = name_holders
         self.pages = 0
@@ -45,21 +51,26 @@ class WalKeeper:
         if self.pages < _ROUTINE_PAGES:
             return
         self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
-        if self.pages >= self._limit:
+        if self.pages >= max(self._limit, self._next_try) and not self._start_over():
             self._give_up_snapshots()
             self._start_over()
+            # Where another process is in the way, every commit would wait for it in vain.
+            self._next_try = self.pages + _ROUTINE_PAGES
 
     def before_write(self) -> None:
         """Raises `Unavailable`, naming the holders, where the WAL is past the hard limit and can't be started over."""
         if self.pages >= self._limit * _HARD:
-            self._start_over()
-            if self.pages >= self._limit * _HARD:
+            if not self._start_over():
                 raise Unavailable(f"SQLite: the WAL is past its hard limit and is held open by {self._name_holders()}")
 
-    def _start_over(self) -> None:
-        # TRUNCATE waits for readers like any lock; a reader of this engine is done in moments.
-        if self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE):
-            self.pages = 0
+    def _start_over(self) -> bool:
+        """Copy all of the WAL back and cut it, if whoever reads is done in time: whether that was done."""
+        self._connection.set_busy_handler(patience(_PATIENCE_MS))
+        done = self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._connection.set_busy_handler(patience(self._timeout_ms))
+        if done:
+            self.pages = self._next_try = 0
+        return done
 
     def _checkpoint(self, mode: int) -> bool:
         """Whether all of the WAL was copied back; a checkpoint that fails loses nothing, and is tried again later."""
