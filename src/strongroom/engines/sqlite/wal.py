@@ -59,9 +59,8 @@ class WalKeeper:
 
     def before_write(self) -> None:
         """Raises `Unavailable`, naming the holders, where the WAL is past the hard limit and can't be started over."""
-        if self.pages >= self._limit * _HARD:
-            if not self._start_over():
-                raise Unavailable(f"SQLite: the WAL is past its hard limit and is held open by {self._name_holders()}")
+        if self.pages >= self._limit * _HARD and not self._start_over():
+            raise Unavailable(f"SQLite: the WAL is past its hard limit and is held open by {self._name_holders()}")
 
     def _start_over(self) -> bool:
         """Copy all of the WAL back and cut it, if whoever reads is done in time: whether that was done."""
