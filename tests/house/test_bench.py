@@ -1,0 +1,67 @@
+"""The benchmarks work and print what `docs/benchmarks.md` says; what they measure is nobody's promise here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.measure import Budget, Side, Times, at_least, at_most, compared, in_turns
+
+HOUSE = Path(__file__).parents[2]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bench", *arguments]
+    return subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
+
+
+def test_the_published_ratio_is_the_median_of_pairs_taken_side_by_side() -> None:
+    # Both sides were slow together once: the medians of each side alone would say 3.
+    ours, theirs = Times([1_000, 9_000, 3_000], [1, 1, 1]), Times([500, 4_500, 1_000], [1, 1, 1])
+    line = compared("g", "b", ours, theirs, goal=at_most(2), other="raw")
+    assert line.as_json() | {"ratio": 2.0, "ratio_of_medians": 3.0, "ratio_of_minima": 2.0} == line.as_json()
+    assert (line.ours, line.theirs, line.unit, line.met) == (3.0, 1.0, "us", True)
+
+
+def test_a_rate_is_ours_over_theirs_and_its_goal_a_lower_bound() -> None:
+    ours, theirs = Times([1_000, 1_000], [1, 1]), Times([3_000, 3_000], [1, 1])
+    line = compared("g", "b", ours, theirs, goal=at_least(6), other="raw")
+    assert (line.ratio, line.ours, line.unit, line.met) == (3.0, 1e6, "op/s", False)
+
+
+def test_sides_run_in_turns_and_neither_always_first() -> None:
+    calls: list[str] = []
+    sides = [Side(lambda n: calls.append("ours")), Side(lambda n: calls.append("theirs"))]
+    warm = Budget(seconds=0, rounds=4, chunk_ms=0)
+    in_turns(sides, warm)
+    assert calls[-8:] == ["ours", "theirs", "theirs", "ours"] * 2
+
+
+def test_a_benchmark_that_does_not_exist_is_refused() -> None:
+    ended = bench("nonsense")
+    assert ended.returncode != 0
+    assert "'nonsense'" in ended.stderr
+
+
+@pytest.mark.slow
+def test_the_list_names_every_group() -> None:
+    ended = bench("--list")
+    assert ended.returncode == 0
+    assert {line.split()[0] for line in ended.stdout.splitlines()} == {"raw", "size", "peers"}
+
+
+@pytest.mark.slow
+def test_a_quick_run_prints_a_json_line_for_each_measurement(tmp_path: Path) -> None:
+    ended = bench("--quick", "raw", "--json", str(tmp_path / "lines.json"))
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert {line["group"] for line in lines} == {"raw"}
+    assert len({line["bench"] for line in lines}) == 7
+    for line in lines:
+        assert {"ours", "unit", "ratio", "ratio_of_medians", "ratio_of_minima", "goal", "met"} <= line.keys()
+        assert line["ours"] > 0
+    assert (tmp_path / "lines.json").read_text() == ended.stdout
