@@ -22,10 +22,10 @@ def before_first(monkeypatch: pytest.MonkeyPatch, store: Any, method: str, actio
     """Let `action` come just before a flow's first call of the store's method, after all that the flow has read."""
     real = getattr(store, method)
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **named: Any) -> Any:
         monkeypatch.setattr(store, method, real)
         action()
-        return real(*args)
+        return real(*args, **named)
 
     monkeypatch.setattr(store, method, call)
 

@@ -7,8 +7,10 @@ from strongroom.domains.stovepipe.flows.enablement import set_enablement, settle
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady, OperationConflict
 from strongroom.domains.stovepipe.flows.ingest import Ingested, ingest
 from strongroom.domains.stovepipe.flows.issues import Reconciled, reconcile_issues
+from strongroom.domains.stovepipe.flows.listing import RequestPage, list_requests
 from strongroom.domains.stovepipe.flows.materializer import persist_log
 from strongroom.domains.stovepipe.flows.process import Baseline, Gate, Processed, Verdict, process
+from strongroom.domains.stovepipe.flows.project_status import ProjectStatus, get_project_status
 from strongroom.domains.stovepipe.flows.record import Advance, Promote, Recorded, record
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
 
@@ -21,9 +23,11 @@ __all__ = [
     "NotReady",
     "OperationConflict",
     "Processed",
+    "ProjectStatus",
     "Promote",
     "Reconciled",
     "Recorded",
+    "RequestPage",
     "Signal",
     "Signalled",
     "Trigger",
@@ -32,8 +36,10 @@ __all__ = [
     "build_signal",
     "dead_letter",
     "dead_letter_record",
+    "get_project_status",
     "ingest",
     "is_newer",
+    "list_requests",
     "persist_log",
     "process",
     "reconcile_issues",
