@@ -529,6 +529,41 @@ class TestGroups:
         assert outcomes == {**good, **spoiled, "abandoner": "abandoned"}
         assert {book.title for book in engine.scan(BOOKS, "a", limit=99)} == set(good)
 
+    @pytest.mark.parametrize("titles", [[f"t{n}" for n in range(12)], ["a", "b", "c", "d", "a", "b", "e", "kept"]])
+    def test_single_inserts_that_are_carried_together_each_get_their_own_answer(
+        self, engine: SqliteEngine, titles: list[str]
+    ) -> None:
+        engine.insert(BOOKS, Book("a", "kept"))
+        entered, go = threading.Event(), threading.Event()
+        outcomes: list[tuple[str, str]] = []
+
+        def hold(tx: Transaction) -> None:
+            entered.set()
+            assert go.wait(60)
+
+        def insert(title: str) -> None:
+            try:
+                engine.insert(BOOKS, Book("a", title))
+                outcomes.append((title, "new"))
+            except AlreadyExists:
+                outcomes.append((title, "there"))
+
+        threads = [threading.Thread(target=engine.write, args=(hold,))]
+        threads += [threading.Thread(target=insert, args=(title,)) for title in titles]
+        threads[0].start()
+        assert entered.wait(60)
+        for thread in threads[1:]:
+            thread.start()
+        while len(engine._committer._queue) < len(titles):
+            go.wait(0.001)
+        go.set()
+        for thread in threads:
+            thread.join(60)
+        fresh = set(titles) - {"kept"}
+        assert sorted(title for title, outcome in outcomes if outcome == "new") == sorted(fresh)
+        assert len(outcomes) == len(titles)
+        assert {book.title for book in engine.scan(BOOKS, "a", limit=99)} == {*titles, "kept"}
+
     @staticmethod
     def inserting(title: str) -> Callable[[Transaction], str]:
         def insert(tx: Transaction) -> str:

@@ -8,6 +8,7 @@ group: no other thread is involved.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -15,6 +16,9 @@ from typing import Generic, TypeVar
 from strongroom.errors import Closed
 
 W = TypeVar("W")
+
+_MOMENT = 20e-6
+"""Seconds that a leader sleeps while callers are still coming: enough for several of them, little beside a flush."""
 
 MAX_GROUP = 512
 """The most jobs in one group: what one caller may have to wait for, and what one fault makes run again."""
@@ -63,6 +67,8 @@ class Committer(Generic[W]):
         self._queue: deque[Job[W]] = deque()
         self._led = False
         self._closed = False
+        self._last = 1
+        """How many jobs the last group had."""
 
     def submit(self, work: W) -> object:
         """Have `work` run in a group; its result when that is committed. Its error is raised as the same object.
@@ -96,11 +102,24 @@ class Committer(Generic[W]):
                 self._idle.wait()
 
     def _lead(self, job: Job[W]) -> None:
+        self._gather()
         with self._mutex:
             job.group = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_group))]
         self._run(job.group)
         job.ran = True
+        self._last = len(job.group)
         self._finish(job)
+
+    def _gather(self) -> None:
+        """Wait for as long as callers keep coming, up to as many as the last group had.
+
+        They were all woken a moment ago, and most are on their way back: without this, the first of them would flush
+        for itself alone, and the others wait for that. One caller alone never waits.
+        """
+        came = 0
+        while came < len(self._queue) < self._last:
+            came = len(self._queue)
+            time.sleep(_MOMENT)
 
     def _finish(self, job: Job[W]) -> None:
         """Pass the lead on and wake the group's callers; may be begun again where Ctrl-C stopped it."""

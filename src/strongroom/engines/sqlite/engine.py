@@ -155,10 +155,10 @@ class SqliteEngine(Engine):
         result: T = self._committer.submit(Work(migrate, lambda: False))  # type: ignore[assignment]
         return result
 
-    def _submit(self, change: Callable[[WritableRows], T]) -> T:
+    def _submit(self, change: Callable[[WritableRows], T], inserts: tuple[AnyTable, Row] | None = None) -> T:
         """Run one statement, alone or in whatever group is forming."""
         self._check_outside("call")
-        result: T = self._committer.submit(Work(change, None))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(change, None, inserts))  # type: ignore[assignment]
         return result
 
     def _tables(self) -> set[str]:
@@ -191,6 +191,8 @@ class SqliteEngine(Engine):
     def _forked(self) -> None:
         _leaked.extend([self._writer, self._reader, *self._snapshots.connections()])
         self._lock.release()
+        if self._gate.locked():
+            self._gate.release()  # by a thread of the parent's, which is not there to do it
 
 
 class _QuickCalls:
@@ -228,7 +230,7 @@ class _QuickCalls:
             return engine._reader_rows.tally(table, prefix, limit)
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
-        return self._engine._submit(lambda rows: rows.insert(table, key, row))
+        return self._engine._submit(lambda rows: rows.insert(table, key, row), (table, row))
 
     def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
         return self._engine._submit(lambda rows: rows.replace(table, key, row, guard))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import apsw
 
-from strongroom.errors import Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable, Unsupported
+from strongroom.errors import Closed, Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable, Unsupported
 
 
 def translate(fault: Exception) -> StrongroomError:
@@ -16,6 +16,8 @@ def translate(fault: Exception) -> StrongroomError:
     match fault:
         case apsw.BusyError() | apsw.LockedError():
             return Unavailable("SQLite: another connection has kept the store locked for too long; `inspect` names it")
+        case apsw.ConnectionClosedError():
+            return Closed("the engine was closed meanwhile")
         case apsw.FullError():
             return Unavailable("SQLite: the disk or the store's size limit is full; nothing of this call was kept")
         case apsw.ReadOnlyError() | apsw.PermissionsError():

@@ -44,6 +44,18 @@ class ConnectionRows:
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
         return self._change(self._statements[table].insert, row)
 
+    def insert_many(self, rows: Sequence[tuple[AnyTable, Row]]) -> bool:
+        """Insert many rows of one table with one statement; False, and nothing changed, unless all are new."""
+        self._execute("SAVEPOINT many")
+        flat = [value for _, row in rows for value in row]
+        self._change(self._statements[rows[0][0]].insert_many(len(rows)), flat)
+        if self._connection.changes() == len(rows):
+            self._execute("RELEASE many")
+            return True
+        self._execute("ROLLBACK TO many")
+        self._execute("RELEASE many")
+        return False
+
     def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
         return self._change(*self._statements[table].replace(key, row, guard.name, guard.value))
 
@@ -89,6 +101,12 @@ class ConnectionRows:
         try:
             # The cursor goes at once, and with it the statement's hold on the database.
             return self._connection.execute(sql, bindings).fetchone()
+        except FAULTS as fault:
+            raise translate(fault) from fault
+
+    def _execute(self, sql: str) -> None:
+        try:
+            self._connection.execute(sql)
         except FAULTS as fault:
             raise translate(fault) from fault
 

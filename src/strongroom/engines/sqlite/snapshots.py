@@ -32,11 +32,13 @@ class _Snapshot(ConnectionRows):
         self.given_up: StrongroomError | None = None
         self.holder = f"{threading.current_thread().name} (this process)"
         self.since = time.monotonic()
+        self._ended = False
 
     def end(self) -> None:
-        """End the read transaction, if it is still open."""
+        """End the read transaction, if it is still open. Once more does nothing: the connection may be another's by then."""
         with self.gate, translated():
-            if self._connection.in_transaction:
+            ended, self._ended = self._ended, True
+            if not ended and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def _all(self, sql: str, bindings: Sequence[Stored]) -> list[Row]:

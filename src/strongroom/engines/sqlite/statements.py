@@ -30,13 +30,22 @@ class Statements:
         sets = ", ".join(f"{quoted(name)} = ?" for _, name in values)
         fresh = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for _, name in values)
         self.fetch = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
-        insert = f"INSERT INTO {self._name} ({self._columns}) VALUES ({holes}) ON CONFLICT ({conflict})"
-        self.insert = f"{insert} DO NOTHING"
-        self.put = f"{insert} DO UPDATE SET {fresh}"
+        self._insert = (
+            f"INSERT INTO {self._name} ({self._columns}) VALUES ",
+            f"({holes})",
+            f" ON CONFLICT ({conflict})",
+        )
+        self.insert = f"{''.join(self._insert)} DO NOTHING"
+        self.put = f"{''.join(self._insert)} DO UPDATE SET {fresh}"
         self._replace = f"UPDATE {self._name} SET {sets} WHERE {where} AND "
         self.remove = f"DELETE FROM {self._name} WHERE {where}"
         self._values = _tuple_getter([i for i, _ in values])
         self._ranges: dict[tuple[Any, ...], RangeStatement] = {}
+
+    def insert_many(self, count: int) -> str:
+        """The statement that inserts `count` rows, each unless its key exists."""
+        into, values, conflict = self._insert
+        return f"{into}{', '.join([values] * count)}{conflict} DO NOTHING"
 
     def replace(self, key: Key, row: Row, guarded: str, value: Stored) -> tuple[str, Bindings]:
         """The statement that puts `row` over the one whose column `guarded` holds `value`."""
