@@ -23,7 +23,11 @@ def storage(room: Engine) -> Storage:
     return stovepipe.open(room).for_queue(QUEUE)
 
 
-@pytest.fixture(params=sorted(OPENERS))
+KINDS = [pytest.param(kind, marks=[pytest.mark.slow] if kind == "sqlite" else []) for kind in sorted(OPENERS)]
+"""Every stop needs a store of its own, which on a disk takes its time."""
+
+
+@pytest.fixture(params=KINDS)
 def survives_stops(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckStops]:
     """Shows that a flow, after the steps that lead up to it, may be stopped after each of its writes: how many."""
     numbers = count()

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+import strongroom
 from strongroom import Corrupt, CursorExpired, InvalidArgument, Unavailable
 from strongroom.conformance.stopping import StoppingEngine
+from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import (
     Request,
     RequestAcceptance,
@@ -144,6 +146,11 @@ class TestTheWindow:
 
 
 class TestArguments:
+    @pytest.fixture
+    def storage(self) -> Storage:
+        """One kind of engine is enough for what is refused before an engine is asked."""
+        return stovepipe.open(strongroom.open("memory://")).for_queue(QUEUE)
+
     @pytest.mark.parametrize(
         "arguments",
         [

@@ -1,4 +1,16 @@
-"""The flows of Stovepipe."""
+"""The flows of Stovepipe: what takes several of its stores, in writes of one record each.
+
+A commit goes through `ingest`, `process`, `build`, `build_signal` (once for each status of its build) and `record`,
+with `reconcile_issues` beside it once the build is analyzed; `dead_letter` ends what can't be worked off. Each says
+what is to be done next, and whoever runs them does that: a queue of messages, a loop, a person. `set_enablement`
+changes a queue, `list_requests` and `get_project_status` show one; `persist_log` is what all history goes through.
+
+What they all promise: a flow may be stopped at any write, by a fault or by death, and run again with the same
+arguments; it then ends as one undisturbed run would have. It may run beside others, for the same request and for
+other ones, on any engine of single-record strength. A `now` is the time to log by, in Unix milliseconds; what is
+logged keeps the time of whoever logged it first. What an engine raises comes out as it is; where rivals win a
+compare-and-set, a flow reads again and decides anew, a bounded number of times.
+"""
 
 from strongroom.domains.stovepipe.flows.build import Trigger, build
 from strongroom.domains.stovepipe.flows.build_signal import Signal, Signalled, build_signal

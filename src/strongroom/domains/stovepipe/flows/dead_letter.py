@@ -12,7 +12,7 @@ from strongroom.domains.stovepipe.faults import NotFound
 from strongroom.domains.stovepipe.flows._common import moment
 from strongroom.domains.stovepipe.flows._slots import release_slot
 from strongroom.domains.stovepipe.flows.materializer import ensure_state, event_log, persist_log
-from strongroom.domains.stovepipe.flows.record import REPOSITORY, Promote, Recorded, record
+from strongroom.domains.stovepipe.flows.record import REPOSITORY, Advance, Promote, Recorded, record
 from strongroom.domains.stovepipe.records import Request
 from strongroom.domains.stovepipe.storage import Storage
 from strongroom.domains.stovepipe.words import REASONS, OutcomeReason, RequestEvent, RequestState
@@ -58,6 +58,7 @@ def dead_letter_record(
     projects: Mapping[str, float] | None = None,
     *,
     promote: Promote,
+    advance: Advance | None = None,
     now: int | None = None,
 ) -> Recorded:
     """Run `record` once more for a request whose recording was given up; a promotion that fails again is logged.
@@ -73,4 +74,4 @@ def dead_letter_record(
             persist_log(storage, event_log(request, RequestEvent.PROMOTION_FAILED, REPOSITORY, {}, now=now))
             raise
 
-    return record(storage, request_id, projects, promote=promote_or_log, now=now)
+    return record(storage, request_id, projects, promote=promote_or_log, advance=advance, now=now)

@@ -14,15 +14,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from strongroom.domains.stovepipe.flows._common import moment
-from strongroom.domains.stovepipe.records import (
-    ACCEPTANCES,
-    REQUEST_SUMMARIES,
-    RequestAcceptance,
-    RequestSummary,
-)
+from strongroom.domains.stovepipe.records import REQUEST_SUMMARIES, RequestAcceptance, RequestSummary
 from strongroom.domains.stovepipe.requests import AcceptanceCursor, AcceptanceRange
-from strongroom.domains.stovepipe.storage import Storage
-from strongroom.errors import Corrupt, CursorExpired, InvalidArgument
+from strongroom.domains.stovepipe.storage import BY_ACCEPTANCE, Storage
+from strongroom.errors import CursorExpired, InvalidArgument
 
 DEFAULT_PAGE: Final = 50
 MAX_PAGE: Final = 200
@@ -88,28 +83,28 @@ def check_page(limit: int) -> None:
 
 
 def _summaries(storage: Storage, page: list[RequestAcceptance]) -> list[RequestSummary]:
-    keys = [(entry.queue, entry.request_id) for entry in page]
-    for entry, key in zip(page, keys, strict=True):
-        try:
-            REQUEST_SUMMARIES.store_key(key)
-        except InvalidArgument:
-            # An acceptance has room for an id that is longer than a request's can be.
-            raise _corrupt(entry, "has no summary") from None
-    summaries = storage.engine.get_many(REQUEST_SUMMARIES, keys)
-    return [_verified(entry, summary) for entry, summary in zip(page, summaries, strict=True)]
+    for entry in page:
+        if not _fits(entry):
+            _check(entry, None)
+    summaries = storage.engine.get_many(REQUEST_SUMMARIES, [BY_ACCEPTANCE.locate(entry) for entry in page])
+    for entry, summary in zip(page, summaries, strict=True):
+        _check(entry, summary)
+    return [summary for summary in summaries if summary is not None]
 
 
-def _verified(entry: RequestAcceptance, summary: RequestSummary | None) -> RequestSummary:
-    if summary is None:
-        raise _corrupt(entry, "has no summary")
-    if summary.accepted_at_ms != entry.accepted_at_ms:
-        raise _corrupt(entry, "disagrees with its summary")
-    return summary
+def _fits(entry: RequestAcceptance) -> bool:
+    """Whether a request can have the entry's id: an acceptance has room for a longer one."""
+    try:
+        REQUEST_SUMMARIES.store_key(BY_ACCEPTANCE.locate(entry))
+    except InvalidArgument:
+        return False
+    return True
 
 
-def _corrupt(entry: RequestAcceptance, wrong: str) -> Corrupt:
-    key = (entry.queue, entry.accepted_at_ms, entry.request_id)
-    return Corrupt(f"{ACCEPTANCES.show(key)} {wrong}", table=ACCEPTANCES.name, key=key)
+def _check(entry: RequestAcceptance, summary: RequestSummary | None) -> None:
+    fault = BY_ACCEPTANCE.fault(entry, summary)
+    if fault is not None:
+        raise fault
 
 
 def _token(storage: Storage, wanted: AcceptanceRange, last: RequestAcceptance) -> str:
