@@ -35,7 +35,7 @@ class _Snapshot(ConnectionRows):
         self._ended = False
 
     def end(self) -> None:
-        """End the read transaction, if it is still open. Once more does nothing: the connection may be another's by then."""
+        """End the read transaction, if it is open. Once more does nothing: the connection may be another's by then."""
         with self.gate, translated():
             ended, self._ended = self._ended, True
             if not ended and self._connection.in_transaction:
