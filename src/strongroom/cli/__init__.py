@@ -20,6 +20,8 @@ from strongroom.cli import output
 from strongroom.cli.inspect import inspect
 from strongroom.cli.listing import get, ls
 from strongroom.cli.migrate import migrate
+from strongroom.cli.report import report
+from strongroom.cli.validate import CommandBehindDashes, validate
 from strongroom.cli.verify import verify
 from strongroom.errors import StrongroomError
 
@@ -62,7 +64,7 @@ def _strongroom(
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Look after stores of control-plane state: verify, inspect, list, migrate.
+    """Validate a branch, and look after stores of control-plane state: verify, inspect, list, migrate.
 
     A store is named by a URL, such as sqlite:///strongroom.db (in this folder) or sqlite:////var/lib/strongroom.db.
     Answers go to standard output, remarks and progress to standard error. Exit codes: 0 all is well, 1 something
@@ -70,9 +72,12 @@ def _strongroom(
     """
 
 
+_VALIDATE = "Validate a branch"
 _LOOK = "Look at a store"
 _CHANGE = "Change a store"
 
+app.command(rich_help_panel=_VALIDATE, cls=CommandBehindDashes)(validate)
+app.command(rich_help_panel=_VALIDATE)(report)
 app.command(rich_help_panel=_LOOK)(inspect)
 app.command(rich_help_panel=_LOOK)(verify)
 app.command(rich_help_panel=_LOOK)(ls)

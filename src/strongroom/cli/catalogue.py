@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from strongroom.errors import InvalidArgument
+from strongroom.errors import InvalidArgument, StrongroomError
 from strongroom.operations.survey import check_names
 from strongroom.patterns import Subject
 from strongroom.records import Schema
@@ -20,6 +20,7 @@ GROUP: Final = "strongroom.schemas"
 BUILT_IN: Final = (
     "strongroom.domains.stovepipe",
     "strongroom.domains.changes",
+    "strongroom.validator.records",
 )
 """The modules of the built-in domains; each has a `SUBJECT`."""
 
@@ -38,12 +39,12 @@ def known_subjects() -> tuple[Subject, ...]:
 
 def complete_table(incomplete: str) -> list[str]:
     """The known tables whose names begin with `incomplete`, for shell completion."""
-    return [
-        table.name
-        for subject in known_subjects()
-        for table in subject.schema.tables
-        if table.name.startswith(incomplete)
-    ]
+    try:
+        subjects = known_subjects()
+    except StrongroomError:
+        return []  # a half-typed line is no place to tell it; the command will
+    names = [table.name for subject in subjects for table in subject.schema.tables]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _announced(point: EntryPoint) -> Subject:

@@ -19,10 +19,11 @@ from strongroom.errors import InvalidArgument
 from strongroom.validator.claims import BEAT_S, LEASE_MS, Claims
 from strongroom.validator.crew import Crew, Planned, Watch
 from strongroom.validator.history import History
-from strongroom.validator.pipeline import Pipeline, Validated
+from strongroom.validator.pipeline import Pipeline, Validated, load
 from strongroom.validator.recipe import Recipe, make_folder
 from strongroom.validator.records import SCHEMA
 from strongroom.validator.repository import Commit, Repository, commit_uri
+from strongroom.validator.runs import Runs
 from strongroom.validator.worktrees import Worktrees
 
 MAX_COMMITS: Final = 10_000
@@ -102,6 +103,14 @@ class Trunk:
             with self.claims.kept_alive(self._beat_s):
                 interrupted = crew.run(self._jobs)
         return Outcome(skipped, crew.validated, crew.elsewhere, self._last_green(), interrupted)
+
+    def find(self, commit: Commit) -> Validated | None:
+        """What is on record of the commit; None if it is not, or not to its end."""
+        uri = commit_uri(commit.id)
+        claim = self.claims.find(uri)
+        if claim is None or not claim.recorded:
+            return None
+        return load(self.storage, Runs(self.storage), commit, self.storage.request_uris.get_id_by_uri(uri))
 
     def _pending(self, commits: Sequence[Commit]) -> list[Commit]:
         claims = self.claims.find_many([commit_uri(commit.id) for commit in commits])
