@@ -191,8 +191,6 @@ class SqliteEngine(Engine):
     def _forked(self) -> None:
         _leaked.extend([self._writer, self._reader, *self._snapshots.connections()])
         self._lock.release()
-        if self._gate.locked():
-            self._gate.release()  # by a thread of the parent's, which is not there to do it
 
 
 class _QuickCalls:
@@ -208,9 +206,10 @@ class _QuickCalls:
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         # The most frequent call of all: as little as can be stands between it and the driver.
         engine = self._engine
+        # Before the gate: in a forked child a thread of the parent's may hold it for ever.
+        if engine._closed or self._inside.kind is not None:
+            engine._check_outside("call")
         with self._gate:
-            if engine._closed or self._inside.kind is not None:
-                engine._check_outside("call")
             try:
                 row: Row | None = self._execute(self._statements[table].fetch, key).fetchone()
             except FAULTS as fault:
@@ -219,14 +218,14 @@ class _QuickCalls:
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         engine = self._engine
+        engine._check_outside("call")
         with engine._gate:
-            engine._check_outside("call")
             return engine._reader_rows.fetch_range(table, wanted)
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         engine = self._engine
+        engine._check_outside("call")
         with engine._gate:
-            engine._check_outside("call")
             return engine._reader_rows.tally(table, prefix, limit)
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
