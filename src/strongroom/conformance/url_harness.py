@@ -19,6 +19,9 @@ from strongroom.records import AnyTable, Stored
 NUMBER: Final = "{n}"
 IN_MEMORY: Final = ":memory:"
 
+_NO_WRITES: Final = frozenset({Ability.DISK_FULL, Ability.FAILED_COMMIT})
+"""What it comes to, for SQLite, when no file can be written: a commit is the first thing that writes one."""
+
 
 class UrlHarness(Harness):
     """Opens stores by URL.
@@ -66,7 +69,7 @@ class UrlHarness(Harness):
         if self.name == "memory":
             abilities.add(Ability.TAMPER)
         if self._files:
-            abilities |= {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.DISK_FULL}
+            abilities |= {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.EXCLUSIVE, *_NO_WRITES}
         return frozenset(abilities)
 
     def tamper(self, table: AnyTable, key: Sequence[Any], column: str, value: Stored) -> bool:
@@ -87,13 +90,23 @@ class UrlHarness(Harness):
     def raw_delete_refused(self, table: AnyTable, key: Sequence[Any]) -> bool:
         return self._sqlite().delete_refused(table, table.store_key(key))
 
+    def open_exclusive(self) -> Engine:
+        return strongroom.open(self.exclusive_url, seal_key=self._seal_key)
+
+    @property
+    def exclusive_url(self) -> str:
+        if not self._files:
+            raise self._unable(Ability.EXCLUSIVE)
+        url = self._url()
+        return f"{url}{'&' if '?' in url else '?'}exclusive=1"
+
     def image(self) -> bytes:
         if not self._files:
             raise self._unable(Ability.IMAGE)
         return b"".join(path.name.encode() + path.read_bytes() for path in self._own_files())
 
     def inflict(self, fault: Ability) -> AbstractContextManager[None]:
-        if fault is Ability.DISK_FULL and self._files:
+        if fault in _NO_WRITES and self._files:
             return no_file_grows()
         raise self._unable(fault)
 

@@ -19,6 +19,13 @@ MODULES: Final = (
     "logs",
     "proofs",
     "schemas",
+    "faults",
+    "strengths",
+    "errors",
+    "sharing",
+    "durability",
+    "histories",
+    "kills",
 )
 
 
