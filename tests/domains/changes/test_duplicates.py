@@ -80,6 +80,22 @@ def test_repeated_changes_and_owners_are_asked_for_once(claims: ChangeStore) -> 
     assert owners.asked == ["finished", "orphan"]
 
 
+def test_a_repeated_changes_claims_are_read_once(room: Engine) -> None:
+    class Counting(ChangeStore):
+        def __init__(self, engine: Engine) -> None:
+            super().__init__(engine, "main")
+            self.read: list[str] = []
+
+        def get_by_uri(self, uri: str) -> list[ChangeRecord]:
+            self.read.append(uri)
+            return super().get_by_uri(uri)
+
+    changes.open(room)
+    counting = Counting(room)
+    assert found(counting, ["pr/2", "pr/1", "pr/2", "pr/2", "pr/1"], Owners()) is None
+    assert counting.read == ["pr/2", "pr/1"]
+
+
 def test_a_claim_far_down_the_list_is_found(claims: ChangeStore) -> None:
     claim(claims, *[("pr/1", f"r-{number:04}") for number in range(210)], ("pr/1", "the last"))
     assert found(claims, ["pr/1"], Owners(**{"the last": OwnerState.LIVE})) == ("pr/1", "the last")

@@ -39,6 +39,12 @@ def test_a_window_includes_its_lower_bound_and_excludes_its_upper(storage: stove
     assert listed(storage, accepted_at_or_after_ms=0, accepted_before_ms=1) == []
 
 
+def test_the_first_millisecond_is_in_a_window_that_begins_at_0_or_at_1(storage: stovepipe.Storage) -> None:
+    fill(storage, (1, "r"))
+    assert listed(storage, accepted_at_or_after_ms=0, accepted_before_ms=2) == [(1, "r")]
+    assert listed(storage, accepted_at_or_after_ms=1, accepted_before_ms=2) == [(1, "r")]
+
+
 def test_nothing_accepted_is_an_empty_list(storage: stovepipe.Storage) -> None:
     assert listed(storage) == []
 

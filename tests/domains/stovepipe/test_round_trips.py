@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import REASONS, AcceptanceRange, Issue, RequestEvent, Storage
 from strongroom.domains.stovepipe.records import SCHEMA
-from strongroom.engine import Engine
 from tests.domains.generated import records
 
 RoundTrip = Callable[[Storage, Any], Any]
@@ -99,10 +98,10 @@ def test_every_store_makes_the_trip() -> None:
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name.removeprefix("stovepipe_"))
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_record_comes_back_as_it_went_in(room: Engine, table: Any, data: st.DataObject) -> None:
+def test_any_record_comes_back_as_it_went_in(storage: Storage, table: Any, data: st.DataObject) -> None:
     queue = f"q{next(QUEUES)}"  # a queue of its own for each, so that none meets another
     record = data.draw(records(table, TOGETHER.get(table.name))).replace(**{table.key_names[0]: queue})
-    found = TRIPS[table.name](stovepipe.open(room).for_queue(queue), record)
+    found = TRIPS[table.name](Storage(storage.engine, queue), record)
     assert found == record
     kinds = [[type(value) for value in one.as_dict().values()] for one in (found, record)]
     assert kinds[0] == kinds[1]
