@@ -90,6 +90,8 @@ class Crew:
         self._choosing = threading.Lock()
         self._ingesting = threading.Lock()
         self._stopped = threading.Event()
+        self._over = 0
+        """How many threads have told that they end."""
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
 
     def run(self, jobs: int) -> bool:
@@ -135,15 +137,18 @@ class Crew:
 
     def _follow(self, threads: Sequence[threading.Thread]) -> None:
         """Hand on what the threads tell until all of them have ended."""
-        while True:
-            over = not any(thread.is_alive() for thread in threads)
+        while self._over < len(threads):
+            # A SIGINT may have come between the end of a thread and its being counted.
+            gone = not any(thread.is_alive() for thread in threads)
             try:
                 event = self._events.get(timeout=POLL_S)
             except queue.Empty:
-                if over:
+                if gone:
                     return
                 continue
-            if event is not None:
+            if event is None:
+                self._over += 1
+            else:
                 self._watch(event)
 
     def _work(self) -> None:

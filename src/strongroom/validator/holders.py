@@ -28,7 +28,7 @@ class Holder:
     def new(cls) -> Holder:
         """A new holder in this process."""
         pid = os.getpid()
-        return cls(secrets.token_hex(16), this_host(), pid, _start_of(pid) or "")
+        return cls(secrets.token_hex(16), this_host(), pid, start_of(pid) or "")
 
 
 def this_host() -> str:
@@ -46,11 +46,11 @@ def is_gone(host: str, process: int, process_start: str) -> bool:
         return True
     except PermissionError:
         pass  # It is there, and another user's.
-    start = _start_of(process)
+    start = start_of(process)
     return start is not None and process_start != "" and start != process_start
 
 
-def _start_of(pid: int) -> str | None:
+def start_of(pid: int) -> str | None:
     """When the process began, as its host counts; "" if it is dead and only unburied, None if it can't be told."""
     stat = _read(f"/proc/{pid}/stat")
     if stat:
