@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -60,7 +61,17 @@ class Rich(Record):
     secret: Annotated[str, Text(30, sensitive=True)] = ""
 
 
+class Wide(Record):
+    """Limits so wide that the quick check decides nearly every row."""
+
+    queue: Annotated[str, Identifier(255)]
+    state: State
+    version: int
+    count: Annotated[int, Integer(0)]
+
+
 PLAIN = Table("plain", Plain, key=("queue",), changes=VERSIONED("version"))
+WIDE = Table("wide", Wide, key=("queue",), changes=VERSIONED("version"))
 RICH = Table("rich", Rich, key=("name",))
 plain = RowCodec(PLAIN, Sealer())
 rich = RowCodec(RICH, Sealer())
@@ -98,6 +109,28 @@ def test_the_quick_check_accepts_on_writing_just_what_the_slow_one_does(values: 
     assert quick == slow
     if isinstance(quick, tuple):
         assert [type(value) for value in quick] == [str, str, str, int, float, int, bytes, bytes]
+
+
+edges = st.sampled_from([0, -1, MAX_INTEGER, -MAX_INTEGER, MAX_INTEGER + 1, -MAX_INTEGER - 1, 2**64 - 1])
+
+
+@given(name=st.sampled_from(["q", "", "a\0b", "é" * 127]), version=edges, count=edges)
+def test_the_quick_check_holds_a_row_within_wide_limits_to_63_bits(name: str, version: int, count: int) -> None:
+    values = (name, "done", version, count)
+    codec = RowCodec(WIDE, Sealer())
+    fits = bool(name) and "\0" not in name and abs(version) <= MAX_INTEGER and 0 <= count <= MAX_INTEGER
+    row = sealed(codec, values)
+    ways: list[Callable[[], object]] = [
+        lambda: codec.encode(Wide(name, State.DONE, version, count)),
+        lambda: codec.decode(row),
+        lambda: codec.decode_all([row, row]),
+    ]
+    for write_or_read in ways:
+        if fits:
+            write_or_read()
+        else:
+            with pytest.raises((InvalidArgument, Corrupt)):
+                write_or_read()
 
 
 @given(values=plain_values)

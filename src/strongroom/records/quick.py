@@ -14,7 +14,6 @@ from typing import Any, Final
 from strongroom.records.kinds import MAX_INTEGER, Blob, Identifier, Integer, Json, OneOf, Real, Stored, Text
 from strongroom.records.record import Column
 
-_WHOLE: Final = (-MAX_INTEGER, MAX_INTEGER)
 _REAL: Final = (-inf, inf)
 
 
@@ -29,10 +28,11 @@ class QuickCheck:
         self._filled = [i for i, c in enumerate(columns) if isinstance(c.kind, Identifier) and not c.kind.empty]
         self._enums = [i for i, c in enumerate(columns) if isinstance(c.kind, OneOf)]
         self._reals = [i for i, c in enumerate(columns) if isinstance(c.kind, Real)]
+        # Decoding lets integers of 64 bits through: each integer is held to its range, also to the widest.
         self._ranges: list[tuple[int, Any, Any]] = [
             (i, c.kind.minimum, c.kind.maximum)
             for i, c in enumerate(columns)
-            if isinstance(c.kind, Integer | Real) and (c.kind.minimum, c.kind.maximum) not in (_WHOLE, _REAL)
+            if isinstance(c.kind, Integer | Real) and (c.kind.minimum, c.kind.maximum) != _REAL
         ]
         self.accepts = self._row_check()
 
@@ -78,8 +78,8 @@ class QuickCheck:
 
 
 def _limit(column: Column) -> int:
-    kind = column.kind
-    return kind.max_bytes if isinstance(kind, Identifier | Text | Blob | OneOf) else MAX_INTEGER
+    kind = column.kind  # an enumeration's text is held to its members by decoding
+    return kind.max_bytes if isinstance(kind, Identifier | Text | Blob) else MAX_INTEGER
 
 
 def _getter(indexes: Sequence[int]) -> Callable[[Sequence[Stored]], Sequence[str]]:
