@@ -232,6 +232,7 @@ class FolderEngine(Engine):
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
         with reported():
             self.folder.mkdir(mode=0o700, exist_ok=True)
+            flush(self.folder.parent)
         with self._locked(fcntl.LOCK_EX):
             return work(FolderRows(self))
 
