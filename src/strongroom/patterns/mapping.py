@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from strongroom.engine import Reader, Writer
-from strongroom.errors import AlreadyExists, Corrupt, VersionMismatch
+from strongroom.errors import AlreadyExists, Corrupt, InvalidArgument, VersionMismatch
 from strongroom.records import Record, Table
 
 M = TypeVar("M", bound=Record)
@@ -87,11 +87,20 @@ class OrderedMapping(Generic[M, R]):
         Raises `Corrupt` for an entry whose record is missing or another than it describes: then no partial page.
         """
         entries = reader.scan(self.mapping, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse)
-        records = reader.get_many(self.table, [self._locate(entry) for entry in entries])
+        records = reader.get_many(self.table, [self._key_in_table(entry) for entry in entries])
         for entry, record in zip(entries, records, strict=True):
             if (fault := self.fault(entry, record)) is not None:
                 raise fault
         return [record for record in records if record is not None]
+
+    def _key_in_table(self, entry: M) -> tuple[Any, ...]:
+        try:
+            return self.table.store_key(self.locate(entry))
+        except InvalidArgument as problem:
+            key = tuple(getattr(entry, name) for name in self.mapping.key_names)
+            raise Corrupt(
+                f"{self.mapping.show(key)} points to what can't be ({problem})", table=self.mapping.name, key=key
+            ) from None
 
     def locate(self, entry: M) -> tuple[Any, ...]:
         """The key of the record that the entry points to."""

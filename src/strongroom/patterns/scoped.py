@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from strongroom.engine import Transaction, Writer
 from strongroom.errors import AlreadyExists, InvalidArgument, NotFound, ScopeMismatch, VersionMismatch, show_key
 from strongroom.records import Record, Table
 
 R = TypeVar("R", bound=Record)
+
+PAGE: Final = 200
+"""Rows of one page of a walk: few round trips, and no answer that an engine or a small machine would choke on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class ScopedTable(Generic[R]):
 
     def insert(self, record: R) -> None:
         """Keep a new record; `ScopeMismatch` for one of another scope (S2), the domain's `AlreadyExists` (W1)."""
-        self._check(record)
+        self.check_scope(record)
         try:
             self._port.insert(self.table, record)
         except AlreadyExists as fault:
@@ -82,7 +85,7 @@ class ScopedTable(Generic[R]):
 
     def update(self, record: R, *, expect: R | int) -> None:
         """Compare-and-set (W2); `ScopeMismatch` for another scope, the domain's `VersionMismatch`."""
-        self._check(record)
+        self.check_scope(record)
         try:
             self._port.update(self.table, record, expect=expect)
         except VersionMismatch as fault:
@@ -91,7 +94,7 @@ class ScopedTable(Generic[R]):
     def delete(self, *key: Any, expect: R | None = None) -> bool:
         """Guarded, idempotent removal (W3): whether a record was removed."""
         if expect is not None:
-            self._check(expect)
+            self.check_scope(expect)
         return self._port.delete(self.table, *self._scope, *key, expect=expect)
 
     def scan(
@@ -108,6 +111,19 @@ class ScopedTable(Generic[R]):
             self.table, *self._scope, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse
         )
 
+    def walk(self, *prefix: Any, page: int = PAGE) -> Iterator[R]:
+        """Every record of the scope whose key begins with `prefix`, in key order, read in pages of `page` rows.
+
+        The pages are not one snapshot (R2): a row that is written meanwhile may or may not be met. Raises as `scan`.
+        """
+        after: tuple[Any, ...] | None = None
+        while True:
+            records = self.scan(*prefix, after=after, limit=page)
+            yield from records
+            if len(records) < page:
+                return
+            after = self.key_of(records[-1])[len(prefix) :]
+
     def count(self, *prefix: Any, limit: int) -> int:
         """How many of the scope's keys begin with `prefix`, counted no further than `limit`."""
         return self._port.count(self.table, *self._scope, *prefix, limit=limit)
@@ -116,11 +132,9 @@ class ScopedTable(Generic[R]):
         """The record's key without the scope's values."""
         return tuple(getattr(record, name) for name in self.table.key_names[len(self._scope) :])
 
-    def _check(self, record: R) -> None:
-        if type(record) is not self.table.record:
-            raise InvalidArgument(
-                f"{self.table.name}: expected a {self.table.record.__name__}, not {type(record).__name__}"
-            )
+    def check_scope(self, record: R) -> None:
+        """Raises `ScopeMismatch` for a record of another scope (S2), `InvalidArgument` for one of another type."""
+        self.table.check_type(record)
         named = tuple(getattr(record, name) for name in self.table.key_names[: len(self._scope)])
         if named != self._scope:
             raise ScopeMismatch(

@@ -54,11 +54,10 @@ class RowCodec(Generic[R]):
         type, or for one that breaks the table's rule.
         """
         table = self.table
-        if type(record) is not table.record:
-            raise InvalidArgument(f"{table.name}: expected a {table.record.__name__}, not {type(record).__name__}")
+        table.check_type(record)
         values = self._quickly_stored(record) if self._quick.applies else None
         if values is None:
-            values = self._stored(record)
+            values = [table.check_value(column.name, getattr(record, column.name)) for column in self._columns]
         if table.rule is not None and (wrong := table.rule(record)) is not None:
             raise InvalidArgument(f"{table.name}: {wrong}")
         return (*values, self._seal(self._canonical(values)))
@@ -121,15 +120,6 @@ class RowCodec(Generic[R]):
             self._load(whole)
         except _PROBLEMS:
             return None
-        return values
-
-    def _stored(self, record: R) -> Sequence[Stored]:
-        values: list[Stored] = []
-        for column in self._columns:
-            try:
-                values.append(column.store(getattr(record, column.name)))
-            except Unfit as problem:
-                raise self.table.unfit(column, problem) from None
         return values
 
     def _canonical(self, values: Iterable[Stored]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -149,6 +149,31 @@ class Table(Generic[R]):
         except TypeError:
             return False
         return len(text) <= self._short and text.isascii() and "\0" not in text and "" not in key
+
+    def check(self, record: R, *, ignore: Collection[str] = ()) -> None:
+        """Raises `InvalidArgument` for a record that the table can't hold; columns in `ignore` may have any value.
+
+        A write checks this by itself. It is for callers who do something else first.
+        """
+        self.check_type(record)
+        for column in self.columns:
+            if column.name not in ignore:
+                self.check_value(column.name, getattr(record, column.name))
+        if self.rule is not None and (wrong := self.rule(record)) is not None:
+            raise InvalidArgument(f"{self.name}: {wrong}")
+
+    def check_type(self, record: R) -> None:
+        """Raises `InvalidArgument` for a record of another type than the table keeps."""
+        if type(record) is not self.record:
+            raise InvalidArgument(f"{self.name}: expected a {self.record.__name__}, not {type(record).__name__}")
+
+    def check_value(self, name: str, value: Any) -> Stored:
+        """The stored form of a value of the column `name`; `InvalidArgument` if it can't hold it (K2, K4)."""
+        column = self.columns[self.index[name]]
+        try:
+            return column.store(value)
+        except Unfit as problem:
+            raise self.unfit(column, problem) from None
 
     def unfit(self, column: Column, problem: Unfit) -> InvalidArgument:
         """The error for a value that `column` can't hold."""

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from strongroom.domains._paging import walk
 from strongroom.domains.changes.faults import FAULTS, VersionMismatch
 from strongroom.domains.changes.records import CHANGES, NO_METADATA, SCHEMA, ChangeRecord
 from strongroom.engine import Engine, Strength
 from strongroom.errors import AlreadyExists, InvalidArgument
 from strongroom.patterns import ScopedTable, Subject
-from strongroom.records import Unfit
 
 SUBJECT: Final = Subject(SCHEMA)
 """What must hold in a store of this domain, for the operator's tools."""
@@ -67,7 +65,7 @@ class ChangeStore:
         Nobody's is left out, neither the caller's own nor those whose owners have long ended. The list is read in
         pages, not as one snapshot: a claim that is made meanwhile may be missing, one that was made before is not.
         """
-        return list(walk(self._claims, uri))
+        return list(self._claims.walk(uri))
 
     def update_metadata(
         self,
@@ -96,7 +94,7 @@ class ChangeStore:
             ("version", new_version),
             ("updated_at", 0 if updated_at is None else updated_at),
         ):
-            _check(name, value)
+            CHANGES.check_value(name, value)
         claim = self._claims.find(uri, request_id)
         if claim is None or claim.version != old_version:
             key = (self.queue, uri, request_id)
@@ -131,11 +129,3 @@ def open(engine: Engine) -> Changes:
 
 def _metadata(text: str) -> str:
     return NO_METADATA if text == "" else text
-
-
-def _check(name: str, value: object) -> None:
-    column = CHANGES.columns[CHANGES.index[name]]
-    try:
-        column.store(value)
-    except Unfit as problem:
-        raise CHANGES.unfit(column, problem) from None

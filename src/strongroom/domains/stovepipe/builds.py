@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar, Final, NamedTuple, Self
 
-from strongroom.domains.stovepipe.checks import check_queue, check_type
 from strongroom.domains.stovepipe.faults import FAULTS
 from strongroom.domains.stovepipe.records import (
     BUILDS,
@@ -103,7 +102,7 @@ class ProjectFactByDegreeStore:
     def ensure(self, fact: ValidationFact) -> bool:
         """Enter a fact, or find it entered: whether the entry is new. Raises as `create`, but for `AlreadyExists`."""
         entry = self._entry(fact)
-        check_queue(FACTS_BY_DEGREE, self._queue, entry)
+        self._rows.check_scope(entry)
         return BY_DEGREE.ensure(self._port, entry)
 
     def list(self, uri: str, *, after: DegreeCursor | None = None, limit: int) -> list[ValidationFact]:
@@ -118,5 +117,5 @@ class ProjectFactByDegreeStore:
 
     @staticmethod
     def _entry(fact: ValidationFact) -> ProjectFactByDegree:
-        check_type(FACTS, fact)
+        FACTS.check_type(fact)
         return ProjectFactByDegree(fact.queue, fact.uri, fact.degree, fact.project)

@@ -10,8 +10,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Self
 
-from strongroom.domains._paging import walk
-from strongroom.domains.stovepipe.checks import check_columns
 from strongroom.domains.stovepipe.faults import FAULTS, NotFound
 from strongroom.domains.stovepipe.records import (
     ACCEPTANCES,
@@ -80,7 +78,7 @@ class RequestLogStore:
             self._rows.insert(log)
         except ScopeMismatch:
             # A log that is wrong in itself is refused as such, whosever it is.
-            check_columns(REQUEST_LOG, log)
+            REQUEST_LOG.check(log)
             raise
 
     def get(self, request_id: str, log_id: str) -> RequestLog:
@@ -94,7 +92,7 @@ class RequestLogStore:
         of states and has a few events for each of its builds. Keeping them in the order of time would take a
         second row for each, which no single-record write could keep in step with the first.
         """
-        logs = sorted(walk(self._rows, request_id), key=lambda log: (log.timestamp_ms, log.id))
+        logs = sorted(self._rows.walk(request_id), key=lambda log: (log.timestamp_ms, log.id))
         if not logs:
             raise NotFound(f"{REQUEST_LOG.name}: nothing is logged for this request of the queue")
         return logs

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar, Generic, TypeVar
 
-from strongroom.domains.stovepipe.checks import check_column, check_columns, check_queue, check_type
 from strongroom.domains.stovepipe.faults import FAULTS, VersionMismatch
 from strongroom.engine import Writer
 from strongroom.patterns import ScopedTable
@@ -51,7 +50,7 @@ class VersionedStore(Generic[V]):
         all; before the engine is asked `ScopeMismatch` for another queue's record (S2) and `InvalidArgument` for a
         value that a column can't hold, the two versions included.
         """
-        check_type(self._table, record)
+        self._table.check_type(record)
         updated: V = record.replace(version=new_version)
         if self.retained:
             updated = self._with_retained(updated, old_version)
@@ -59,9 +58,9 @@ class VersionedStore(Generic[V]):
 
     def _with_retained(self, updated: V, old_version: int) -> V:
         # The read comes before the write's own checks, but not before what they refuse is refused.
-        check_queue(self._table, self._queue, updated)
-        check_columns(self._table, updated, ignore=self.retained)
-        check_column(self._table, "version", old_version)
+        self._rows.check_scope(updated)
+        self._table.check(updated, ignore=self.retained)
+        self._table.check_value("version", old_version)
         key = self._rows.key_of(updated)
         stored = self._rows.find(*key)
         if stored is None or getattr(stored, "version") != old_version:  # noqa: B009 - `Record` itself has none

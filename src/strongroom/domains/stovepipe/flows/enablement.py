@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strongroom.domains.stovepipe.checks import check_columns
 from strongroom.domains.stovepipe.faults import FAULTS, AlreadyExists, NotFound, VersionMismatch
 from strongroom.domains.stovepipe.flows._common import RIVALS, change_queue, moment
 from strongroom.domains.stovepipe.flows._named_log import NamedLog
@@ -55,7 +54,7 @@ def set_enablement(
     `Conflict` (retryable) where rivals won every attempt at the rows that follow.
     """
     wanted = QueueLog(storage.queue, 1, operation_id, enabled, effective_commit_uri, reason, moment(storage, now))
-    check_columns(QUEUE_LOG, wanted)
+    QUEUE_LOG.check(wanted)
     if expected_sequence is not None and (type(expected_sequence) is not int or expected_sequence < 0):
         raise InvalidArgument("the expected sequence is that of an occurrence, or 0")
 

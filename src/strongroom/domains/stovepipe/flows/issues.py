@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
-from strongroom.domains.stovepipe.checks import check_columns
 from strongroom.domains.stovepipe.faults import FAULTS, AlreadyExists, VersionMismatch
 from strongroom.domains.stovepipe.flows._common import RIVALS, moment
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
@@ -70,7 +69,7 @@ def reconcile_issues(storage: Storage, build_id: str, issues: Iterable[Issue], *
     for issue in shown:
         if type(issue) is not Issue:
             raise InvalidArgument(f"an issue is an Issue, not {type(issue).__name__}")
-        check_columns(BUILD_ISSUES, BuildIssue(storage.queue, build_id, issue.task, issue.unit))
+        BUILD_ISSUES.check(BuildIssue(storage.queue, build_id, issue.task, issue.unit))
     for issue in sorted(set(shown)):
         with suppress(AlreadyExists):
             storage.build_issues.create(build_id, issue)

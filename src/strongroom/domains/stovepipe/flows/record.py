@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from strongroom.domains.stovepipe.checks import check_column, check_columns
 from strongroom.domains.stovepipe.faults import AlreadyExists
 from strongroom.domains.stovepipe.flows._common import change_queue, moment
 from strongroom.domains.stovepipe.flows.faults import Inconsistent, NotReady
@@ -76,8 +75,8 @@ def record(
     request = storage.requests.get(request_id)
     candidates = [_fact(request, project, degree, now) for project, degree in (projects or {}).items()]
     for candidate in candidates:
-        check_columns(FACTS, candidate)
-        check_column(FACTS_BY_DEGREE, "project", candidate.project)
+        FACTS.check(candidate)
+        FACTS_BY_DEGREE.check_value("project", candidate.project)
     degree = _degree(storage, request)
     if degree is None:
         return Recorded(None, promoted=False)
