@@ -11,7 +11,7 @@ from strongroom import operations
 from strongroom.cli import output
 from strongroom.cli.catalogue import known_subjects
 from strongroom.cli.commits import commit_object, duration, outcome, short, style
-from strongroom.cli.rooms import DEFAULT_ROOM, Room, opening
+from strongroom.cli.rooms import DEFAULT_ROOM, Room, check_queue, opening
 from strongroom.cli.stores import SealKeyFile, open_store
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import Storage
@@ -40,6 +40,7 @@ def report(
 
     Example: strongroom report fruit/main
     """
+    check_queue(queue)
     with opening(room):
         engine = open_store(room, seal_key_file)
     with engine:

@@ -11,8 +11,10 @@ from typing import Annotated, Final
 import typer
 
 from strongroom.cli.stores import shown_url
+from strongroom.domains.stovepipe.records import QUEUES
 from strongroom.engine import StoreUrl
 from strongroom.errors import Corrupt, InvalidArgument, MigrationFailed, SchemaTooNew
+from strongroom.patterns import check_scope
 
 DEFAULT_ROOM: Final = "sqlite:///strongroom.db"
 
@@ -26,6 +28,14 @@ def opening(room: str) -> Iterator[None]:
         yield
     except (Corrupt, MigrationFailed, SchemaTooNew) as fault:
         raise InvalidArgument(f"the room {shown_url(room)} can't be used: {fault}") from fault
+
+
+def check_queue(name: str) -> None:
+    """Raises `InvalidArgument` for a name that no queue can have."""
+    try:
+        check_scope(QUEUES, (name,))
+    except InvalidArgument as fault:
+        raise InvalidArgument("a queue's name has 1 to 255 bytes of UTF-8, and no NUL") from fault
 
 
 def default_logs(room: str) -> Path:

@@ -16,13 +16,11 @@ from typer.core import TyperCommand
 
 from strongroom.cli import output
 from strongroom.cli.commits import commit_object, duration, outcome, short, style
-from strongroom.cli.rooms import DEFAULT_ROOM, Room, default_logs, opening
+from strongroom.cli.rooms import DEFAULT_ROOM, Room, check_queue, default_logs, opening
 from strongroom.cli.stores import SealKeyFile, open_store
 from strongroom.cli.validation_progress import Display
 from strongroom.domains.stovepipe import RequestState
-from strongroom.domains.stovepipe.records import QUEUES
 from strongroom.errors import InvalidArgument
-from strongroom.patterns import check_scope
 from strongroom.validator.crew import Elsewhere, Ended, Event, Planned
 from strongroom.validator.history import commit_of
 from strongroom.validator.pipeline import Validated
@@ -127,7 +125,7 @@ def validate(
     )
     source = Repository.open(repository, branch)
     name = source.default_queue if queue is None else queue
-    _check_queue(name)
+    check_queue(name)
     commits = source.first_parent(source.branch, last)
     recipe.check(source, commits)
     with opening(room):
@@ -142,13 +140,6 @@ def validate(
         raise typer.Exit(_TERMINATED if terminated.is_set() else output.INTERRUPTED)
     if any(one.request.state is not RequestState.SUCCEEDED for one in (*came_to.validated, *came_to.elsewhere)):
         raise typer.Exit(output.FOUND)
-
-
-def _check_queue(name: str) -> None:
-    try:
-        check_scope(QUEUES, (name,))
-    except InvalidArgument as fault:
-        raise InvalidArgument("a queue's name has 1 to 255 bytes of UTF-8, and no NUL") from fault
 
 
 def _path(option: str, given: str | None) -> str:
