@@ -6,7 +6,7 @@ runs on it is shown to need no more than one insert, update or delete by key, or
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,6 +25,13 @@ class SingleRecordEngine(Engine):
         self.claims = replace(inner.claims, strength=Strength.SINGLE_RECORD)
         super().__init__(f"single-record {inner.name}")
         self._codecs = inner._codecs
+
+    def resolve(self, token: str) -> bool:
+        return self.inner.resolve(token)
+
+    def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
+        self._check_open()
+        return self.inner.describe()
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         return self.inner._read(lambda rows: work(_OneOperation(rows)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Final, TypeVar
 
@@ -49,6 +49,10 @@ class UnreliableEngine(Engine):
         if token in self._kept:
             return self._kept[token]
         return self.inner.resolve(token)
+
+    def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
+        self._check_open()
+        return self.inner.describe()
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         return self.inner._read(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import resource
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +19,9 @@ from strongroom.records import AnyTable, Stored
 
 NUMBER: Final = "{n}"
 IN_MEMORY: Final = ":memory:"
+
+_numbers = itertools.count(1)
+"""No two stores of one process share a number: a named store in memory lives as long as the process."""
 
 _NO_WRITES: Final = frozenset({Ability.DISK_FULL, Ability.FAILED_COMMIT})
 """What it comes to, for SQLite, when no file can be written: a commit is the first thing that writes one."""
@@ -38,7 +42,7 @@ class UrlHarness(Harness):
         self.name = parsed.scheme
         self._template = template if NUMBER in template else _numbered(parsed, template)
         self._seal_key = seal_key
-        self._number = 0
+        self._number = next(_numbers)
         self._files = parsed.scheme == "sqlite" and parsed.place != IN_MEMORY
         self._memory: Engine | None = None
 
@@ -56,7 +60,7 @@ class UrlHarness(Harness):
 
     def fresh(self) -> None:
         self._remove_files()
-        self._number += 1
+        self._number = next(_numbers)
         self._remove_files()  # an earlier run's store of this number
         self._memory = None
 

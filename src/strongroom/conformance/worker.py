@@ -182,6 +182,8 @@ def nursery(opener: str, url: str) -> None:
 def main(arguments: list[str]) -> int:
     """Do one job; the exit code is 3 where the store is held by another."""
     opener, url, job, *rest = arguments
+    if mutant := os.environ.get("STRONGROOM_MUTANT"):
+        importlib.import_module("strongroom.conformance.mutants.registry").become(mutant)
     if job == "nursery":
         nursery(opener, url)
         say("done")

@@ -26,6 +26,7 @@ MODULES: Final = (
     "durability",
     "histories",
     "kills",
+    "modelled",
 )
 
 
