@@ -130,6 +130,27 @@ def test_a_rival_for_the_same_commit_that_takes_the_number_first_gives_it_its_re
     assert ingest(storage, "git://c", now=100).request.id == "3"
 
 
+def test_a_rival_that_took_the_number_and_was_itself_followed_is_found(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rivals() -> None:
+        ingest(storage, "git://a", now=50)
+        ingest(storage, "git://b", now=60)
+
+    before_first(monkeypatch, storage.engine, "scan", rivals)
+    assert ingest(storage, "git://a", now=100).request.id == "1"
+    assert ingest(storage, "git://c", now=100).request.id == "3"
+
+
+def test_the_pointer_moves_to_a_request_only_when_its_acceptance_is_listed(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[tuple[int, str]]] = []
+    before_first(monkeypatch, storage.queues, "create", lambda: seen.append(acceptances(storage)))
+    ingest(storage, "git://a", now=100)
+    assert seen == [[(100, "1")]]
+
+
 def test_a_rival_that_comes_after_the_number_maps_it(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     before_first(monkeypatch, storage.request_uris, "create", lambda: ingest(storage, "git://b", now=50))
     assert ingest(storage, "git://a", now=100).request.id == "1"

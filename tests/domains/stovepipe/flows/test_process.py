@@ -177,14 +177,15 @@ class TestWhenRivalsChangeTheQueueBeforeTheClaim:
         assert process(two, "1", slots=1).verdict == Verdict.HELD
         assert slots(two) == (1, ("2",))
 
+    @pytest.mark.parametrize(("store", "method"), [("queues", "get"), ("requests", "get"), ("queues", "update")])
     def test_a_request_that_was_built_meanwhile_takes_no_slot(
-        self, one: Storage, monkeypatch: pytest.MonkeyPatch
+        self, one: Storage, monkeypatch: pytest.MonkeyPatch, store: str, method: str
     ) -> None:
         def rivals() -> None:
             process(one, "1", slots=1)
             change_queue(one, in_flight_count=0, slot_holders=())  # given back, and the outcome still to come
 
-        before_first(monkeypatch, one.queues, "update", rivals)
+        before_first(monkeypatch, getattr(one, store), method, rivals)
         assert process(one, "1", slots=1).verdict == Verdict.BUILD
         assert slots(one) == (0, ())
 
