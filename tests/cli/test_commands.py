@@ -31,6 +31,7 @@ from strongroom.errors import (
     Unavailable,
     Unsupported,
 )
+from tests.operations.shop import JOURNAL, Entry
 
 from .conftest import Run, announce
 
@@ -74,7 +75,8 @@ def test_the_examples_of_the_store_commands_work(
         requests = stovepipe.open(engine).for_queue("monorepo/main").requests
         requests.create(stovepipe.Request("monorepo/main", "request-1", "git://monorepo/1"))
     answer = run(*shlex.split(example(name))[1:])
-    assert (answer.exit_code, answer.stderr.replace("schemas not in the store: changes, validator, shop\n", "")) == (0, "")
+    assert answer.exit_code == 0
+    assert not [line for line in answer.stderr.splitlines() if not line.startswith("schemas not in the store: ")]
 
 
 def test_the_version_is_told(run: Run) -> None:
@@ -188,10 +190,11 @@ def test_a_reader_that_goes_away_ends_it_quietly(command: list[str], url: str) -
 def test_a_terminal_that_cannot_show_a_character_gets_its_number(
     command: list[str], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with strongroom.open(url) as engine:
+        engine.insert(JOURNAL, Entry("é", 1, "ü"))
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    shown = subprocess.run([*command, "ls", url, "shop_é"], capture_output=True, check=False)
-    assert (shown.returncode, shown.stdout) == (2, b"")
-    assert shown.stderr.startswith(b"error: no table 'shop_\\xe9' is known")
+    shown = subprocess.run([*command, "ls", url, "shop_journal", "é"], capture_output=True, check=False)
+    assert (shown.returncode, shown.stdout) == (0, b"branch=\\xe9  position=1  note=\\xfc\n")
 
 
 def test_the_program_runs_as_a_module_and_as_a_script(command: list[str]) -> None:
