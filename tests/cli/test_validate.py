@@ -189,7 +189,6 @@ def refused(run: Run, bench: Bench, *words: object) -> str:
         (["--room", "strongroom.db", "--", "true"], "a store is named by a URL"),
         (["--room", "nosuch://x", "--", "true"], "no engine for nosuch://"),
         (["--room", "sqlite:///no/such/folder/x.db", "--", "true"], "make it first"),
-        (["--room", "sqlite:///command.py", "--", "true"], "the room sqlite:///command.py can't be used"),
         (["--seal-key-file", "no-such-file", "--", "true"], "can't be read"),
         (["--", "no-such-command"], "the command no-such-command is not found"),
         (["--", "./no-such-command"], "in none of the commits"),
@@ -203,6 +202,18 @@ def test_a_wrong_call_is_one_line_and_nothing_is_written(
     run: Run, checkout: Checkout, branch: list[str], bench: Bench, options: list[str], complaint: str
 ) -> None:
     assert complaint in refused(run, bench, "validate", checkout.path, *options)
+
+
+@pytest.mark.parametrize("report", [False, True])
+def test_a_file_that_is_no_room_is_refused_and_left_as_it_is(
+    run: Run, checkout: Checkout, branch: list[str], bench: Bench, report: bool
+) -> None:
+    before = bench.script.read_bytes()
+    room = ["--room", "sqlite:///command.py"]
+    told = run("report", "q", *room) if report else run("validate", checkout.path, *room, "--", "true")
+    assert (told.exit_code, told.stdout, bench.script.read_bytes()) == (2, "", before)
+    assert told.stderr.startswith("error: the room sqlite:///command.py can't be used: ")
+    assert told.stderr.count("\n") == 1
 
 
 def test_what_is_no_repository_is_refused(run: Run, bench: Bench, tmp_path: Path) -> None:
@@ -292,8 +303,7 @@ def test_a_queue_that_no_validator_ever_served_is_reported_too(run: Run, bench: 
         (["nope", "--room", "sqlite:///nowhere.db"], "there is no store at"),
         (["nope", "--room", "memory://"], "the store has no queue nope"),
         (["nope"], "there is no store at"),
-        (["nope", "--room", "sqlite:///command.py"], "the room sqlite:///command.py can't be used"),
-        (["", "--room", "memory://"], ""),
+        (["", "--room", "memory://"], "a queue's name has 1 to 255 bytes"),
     ],
 )
 def test_a_report_on_nothing_is_one_line_and_makes_no_room(
