@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from strongroom.conformance import SingleRecordEngine, UrlHarness, WrappedHarness, conformance_tests
 
-
-def harness(folder: Path) -> WrappedHarness:
-    return WrappedHarness(UrlHarness(f"sqlite:///{folder}/store.db"), SingleRecordEngine, name="single-record")
-
-
-test_conformance = conformance_tests(harness)
+test_conformance = conformance_tests(
+    lambda _folder: WrappedHarness(UrlHarness("memory://single-record"), SingleRecordEngine, name="single-record")
+)

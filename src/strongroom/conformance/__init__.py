@@ -7,6 +7,7 @@ strength, one that stops its user dead, one whose commits fail.
 
 from strongroom.conformance.checks import Failed, Unprovable
 from strongroom.conformance.clauses import CLAUSES
+from strongroom.conformance.flushes import FlushCountingHarness
 from strongroom.conformance.harness import Ability, Harness
 from strongroom.conformance.kit import Case, Kit, case
 from strongroom.conformance.report import Outcome, Report
@@ -22,6 +23,7 @@ __all__ = [
     "Ability",
     "Case",
     "Failed",
+    "FlushCountingHarness",
     "Harness",
     "Kit",
     "Outcome",

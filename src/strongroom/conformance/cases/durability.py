@@ -10,7 +10,7 @@ from strongroom.conformance import checks
 from strongroom.conformance.harness import Ability
 from strongroom.conformance.kit import Kit, case
 from strongroom.conformance.tables import MARKS, SAMPLES, Mark, Sample
-from strongroom.conformance.threads import PATIENCE, Started, together
+from strongroom.conformance.threads import PATIENCE, Started
 from strongroom.engine import Durability, Reader, Strength, Transaction
 from strongroom.errors import Conflict
 
@@ -101,19 +101,14 @@ def keep_bounded(kit: Kit) -> None:
     checks.true(begun.wait(PATIENCE), "the reader begins")
     holders = engine.describe().get("holders")
     checks.true(holders, "a reader is open, but the description names nobody who holds the log")
-    most, written, number = 0, 0, 0
     blob = bytes(range(256)) * 250
-
-    def write() -> None:
-        nonlocal most, written, number
-        while written < 6 * limit:
-            number += 1
-            engine.put(SAMPLES, Sample(f"s{number % 50}", whole=number, blob=blob))
-            written += len(blob)
-            if number % 20 == 0:
-                most = max(most, int(str(engine.describe()["wal_bytes"])))
-
-    together([write])[0].value()
+    most, written, number = 0, 0, 0
+    while written < 6 * limit:
+        number += 1
+        engine.put(SAMPLES, Sample(f"s{number % 50}", whole=number, blob=blob))
+        written += len(blob)
+        if number % 20 == 0:
+            most = max(most, int(str(engine.describe()["wal_bytes"])))
     done.set()
     error = reader.end("the long reader").error
     checks.true(error is None or isinstance(error, Conflict), f"the long reader got {error!r}")
