@@ -25,7 +25,7 @@ _CLAUSE = re.compile(r"^- \*\*([A-Z]\d)\*\* (.*?)(?=^- \*\*|^$|\Z)", re.MULTILIN
 
 
 def described_clauses() -> dict[str, str]:
-    return dict(_CLAUSE.findall(PAGES["docs/contract.md"].text))
+    return {clause: " ".join(text.split()) for clause, text in _CLAUSE.findall(PAGES["docs/contract.md"].text)}
 
 
 def kit_modules() -> dict[str, set[str]]:
