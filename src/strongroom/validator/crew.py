@@ -77,7 +77,7 @@ class Crew:
         self._storage = storage
         self._claims = claims
         self._pipeline = pipeline
-        self._watch = watch
+        self._watch: Watch = watch
         self._commits = {commit_uri(commit.id): commit for commit in commits}
         """Oldest first, all of them."""
         self._left = dict(self._commits)
@@ -97,24 +97,29 @@ class Crew:
     def run(self, jobs: int) -> bool:
         """Work with so many threads until all is on record: whether a SIGINT stopped it before that.
 
-        Raises the first fault that a thread came to, once all of them have ended.
+        No thread is left when this ends, however it does: a SIGINT stops them, and they have ended a few seconds
+        later. Raises the first fault that a thread came to.
         """
         threads = [
             threading.Thread(target=self._work, name=f"strongroom-job-{number}", daemon=True)
             for number in range(1, min(jobs, len(self._left)) + 1)
         ]
-        for thread in threads:
-            thread.start()
-        try:
-            self._follow(threads)
-        except KeyboardInterrupt:
-            self.stop()
-            self._follow(threads)
-        except BaseException:
-            self.stop()
-            for thread in threads:
-                thread.join()
-            raise
+        ending = False
+        while True:
+            try:
+                if ending:
+                    self.stop()
+                else:
+                    for thread in threads:
+                        thread.start()
+                self._follow([thread for thread in threads if thread.ident is not None])
+                break
+            except KeyboardInterrupt:
+                ending = True
+            except Exception as fault:  # the watcher's
+                ending = True
+                self._faults.append(fault)
+                self._watch = _ignore
         if self._faults:
             raise self._faults[0]
         return bool(self._left)
@@ -216,3 +221,7 @@ class Crew:
                 if older == uri:
                     break
             return self._requests[uri]
+
+
+def _ignore(_event: Event) -> None:
+    """What is told once the watcher has failed."""
