@@ -135,10 +135,12 @@ class TestABuildThatIsOvertaken:
 
         storage = stovepipe.open(room).for_queue(f"queue {number}")
         reconcile(storage, "1", A, D)
+        logged: set[tuple[Issue, str, str]] = set()
 
         def rival() -> None:
             monkeypatch.undo()
             reconcile(storage, "3", A, B)
+            logged.update(transitions(storage))
             if dies:
                 raise Death
 
@@ -151,6 +153,8 @@ class TestABuildThatIsOvertaken:
         else:
             assert not dies
         assert [row.build for row in storage.engine.scan(ISSUE_MARKS, storage.queue, limit=2)] == ["3"]
+        # One change was under way when it was overtaken; it began no other.
+        assert len({issue for issue, build, _event in transitions(storage) - logged if build == "2"}) <= 1
         return storage
 
     @pytest.mark.parametrize("dies", [False, True])
