@@ -137,13 +137,22 @@ def test_a_schema_that_cannot_be_loaded_is_one_line_and_not_passed_over(run: Run
     assert answer.stderr == ("error: the schema broken (broken:SUBJECT) can't be loaded: RuntimeError: out of order\n")
 
 
-@pytest.mark.parametrize("declared", ["tests.operations.shop:KEY", "tests.operations.shop:SUBJECT"])
-def test_an_announcement_that_is_no_schema_or_known_already_is_refused(run: Run, packages: Path, declared: str) -> None:
+@pytest.mark.parametrize(
+    ("declared", "complaint"),
+    [
+        ("tests.operations.shop:KEY", "can't be loaded: TypeError: neither a Subject nor a Schema, but a tuple"),
+        ("tests.operations.shop:SUBJECT", "two schemas are named shop"),
+    ],
+)
+def test_an_announcement_that_is_no_schema_or_known_already_is_refused(
+    run: Run, packages: Path, declared: str, complaint: str
+) -> None:
     points = packages / "strongroom_schemas-1.0.dist-info" / "entry_points.txt"
     points.write_text(f"[strongroom.schemas]\none = tests.operations.shop:SUBJECT\ntwo = {declared}\n")
-    answer = run("inspect", "memory://")
-    assert answer.exit_code == 2
-    assert "can't be loaded: TypeError" in answer.stderr or "two schemas are named shop" in answer.stderr
+    for words in (["inspect", "memory://"], ["migrate", "memory://", "--schema", "shop"]):
+        answer = run(*words)
+        assert (answer.exit_code, answer.stdout) == (2, "")
+        assert complaint in answer.stderr
 
 
 # inspect

@@ -64,7 +64,7 @@ def fail(fault: StrongroomError) -> int:
 
 def one_line(text: str) -> str:
     """The text with everything escaped that would move the cursor, start a new line, or not be seen."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shown(value: Any) -> str:
@@ -80,12 +80,12 @@ def shown(value: Any) -> str:
 
 def say(*parts: Part) -> None:
     """One line of an answer, for people."""
-    answers.print(_text(parts))
+    _print(answers, parts)
 
 
 def remark(*parts: Part) -> None:
     """One line beside the answer."""
-    remarks.print(_text(parts))
+    _print(remarks, parts)
 
 
 def say_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
@@ -135,9 +135,10 @@ class _Count(ProgressColumn):
         return Text(f"{task.completed:,.0f}{of} rows")
 
 
-def _text(parts: Sequence[Part]) -> Text:
-    text = Text()
-    for part in parts:
-        words, style = (part, "") if isinstance(part, str) else part
-        text.append(one_line(words), style=style)
-    return text
+def _print(console: Console, parts: Sequence[Part]) -> None:
+    words = [(one_line(part), "") if isinstance(part, str) else (one_line(part[0]), part[1]) for part in parts]
+    if console.is_terminal:
+        console.print(Text.assemble(*words))
+    else:
+        # Long listings go to files and pipes, where there is nothing to style: this is many times as quick.
+        console.file.write("".join(text for text, _style in words) + "\n")
