@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import strongroom
+from strongroom.cli import output
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe.flows import ingest, set_enablement
 from tests.validator.conftest import Checkout, checkout, new_checkout, plain_git
@@ -325,3 +328,21 @@ def test_an_unknown_queue_of_a_room_is_one_line(run: Run, checkout: Checkout, br
     run("validate", checkout.path, "--last", 1, "--", *bench.command)
     told = run("report", "fruit/mian")
     assert (told.exit_code, told.stderr) == (2, "error: the store has no queue fruit/mian\n")
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(
+    run: Run, checkout: Checkout, branch: list[str], bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(output, "remarks", Console(file=terminal, force_terminal=True, width=100))
+    told = answer(run, "validate", checkout.path, "--last", 2, "--json", "--", *bench.command)
+    assert told["validated"] == 2
+    assert "1 of 2" in terminal.getvalue()
+    assert f"{branch[1][:10]} red" in terminal.getvalue()
+
+
+def test_what_a_commit_says_of_itself_cannot_move_the_cursor(run: Run, checkout: Checkout, bench: Bench) -> None:
+    checkout.commit("\x1b[2J[bold]evil[/]")
+    told = run("validate", checkout.path, "--", *bench.command)
+    assert "\\x1b[2J[bold]evil[/]" in told.stdout
+    assert "\x1b" not in told.stdout + run("report", "fruit/main").stdout
