@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from strongroom.conformance.backdoors import MemoryBackDoor
 from strongroom.engine.catalog import CATALOG, STEPS, AppliedStep
 from strongroom.engines.memory import MemoryEngine
-from strongroom.errors import Closed, InvalidArgument, SchemaTooNew
+from strongroom.errors import Closed, Corrupt, InvalidArgument, SchemaTooNew
 from strongroom.operations import Finding, Kind, Presence, State, Walked, verify
-from strongroom.records import MAX_LIMIT
+from strongroom.records import MAX_LIMIT, Key, Table
 
 from .shop import BY_AMOUNT, FIRST, FIRST_ORDERS, JOURNAL, ORDERS, SUBJECT, VOUCHERS, OrderByAmount, Room, Voucher, fill
 
@@ -250,6 +252,27 @@ def test_the_watcher_sees_every_table_begin_and_every_page(shop: Room) -> None:
 def test_two_subjects_of_one_name_are_refused(shop: Room) -> None:
     with pytest.raises(InvalidArgument, match="two schemas are named shop"):
         verify(shop.engine, [SUBJECT, FIRST])
+
+
+def test_a_table_that_cannot_be_walked_to_its_end_is_walked_up_to_the_damage(
+    shop: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = fill(shop.engine)
+    examine = shop.engine.examine
+
+    def stumble(table: Table[Any], *, after: Key | None = None, limit: int) -> Any:
+        page = examine(table, after=after, limit=limit)
+        if table is ORDERS and ("1", "o3") in [key for key, _found in page]:
+            raise Corrupt("the file is damaged")
+        return page
+
+    monkeypatch.setattr(shop.engine, "examine", stumble)
+    verification = verify(shop.engine, [SUBJECT])
+    [finding] = verification
+    assert (finding.kind, finding.table, finding.key) == (Kind.TABLE, "shop_orders", ("1", "o2"))
+    assert finding.what == "can't be walked from here on: the file is damaged"
+    assert verification.tables[2].rows == 6
+    assert verification.rows == rows + CATALOG_ROWS - 6
 
 
 def test_a_row_that_stands_under_another_key_ends_the_walk_of_its_table_only() -> None:

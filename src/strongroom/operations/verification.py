@@ -133,13 +133,15 @@ class Verification:
         positions = _Positions(table) if table.name in self._logs else None
         mappings = [mapping for mapping in self._mappings if mapping.mapping is table]
         last: Key | None = None
+        size = self._page
         while True:
             try:
-                page = stored.examine(self._engine, after=last, limit=self._page)
+                page = stored.examine(self._engine, after=last, limit=size)
             except Corrupt as fault:
-                yield _finding(
-                    Kind.TABLE, table, last or (), f"can't be walked from here on: {_bare(fault, table, ())}"
-                )
+                if size > 1:
+                    size = max(1, size // 10)  # what stands before the damage can be had in smaller pages
+                    continue
+                yield _finding(Kind.TABLE, table, last or (), f"can't be walked from here on: {fault}")
                 return
             if not page:
                 return
