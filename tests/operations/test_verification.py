@@ -275,15 +275,14 @@ def test_a_table_that_cannot_be_walked_to_its_end_is_walked_up_to_the_damage(
     assert verification.rows == rows + CATALOG_ROWS - 6
 
 
-def test_a_row_that_stands_under_another_key_ends_the_walk_of_its_table_only() -> None:
-    # Where key and row are kept apart, a row may name a key that is not the one it stands under.
+def test_a_row_that_names_another_key_than_it_stands_under_is_found_where_it_stands() -> None:
     engine = MemoryEngine()
     fill(engine)
     back = MemoryBackDoor(lambda: engine._store)
     assert back.tamper(JOURNAL, ("1", 2), "branch", "0")
     verification = verify(engine, [SUBJECT])
     [finding] = verification
-    assert (finding.kind, finding.table, finding.key) == (Kind.TABLE, "shop_journal", ("0", 2))
+    assert (finding.kind, finding.table, finding.key) == (Kind.ROW, "shop_journal", ("1", 2))
     assert verification.tables[-1].table == "shop_vouchers"
 
 

@@ -26,7 +26,8 @@ WORKERS: Final = 64
 class Cancelled(asyncio.CancelledError):
     """The caller was cancelled after its call had begun; the call ran to its end all the same.
 
-    `error` is what the call raised, or None: then all that it wrote is kept, and `result` is what it returned.
+    `error` is what the call raised, or None: then all that it wrote is kept, and `result` is what it returned. It
+    reaches whoever awaits the task itself; ``asyncio.gather`` makes a bare ``CancelledError`` of it.
     """
 
     def __init__(self, *, result: object = None, error: BaseException | None = None) -> None:

@@ -7,17 +7,18 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from strongroom.engine import catalog
 from strongroom.engine.asynchronous import Runner
 from strongroom.engine.operations import Codecs, OpenSnapshot, OpenTransaction, WriteOperations
 from strongroom.engine.port import Claims, Guard, Reader, Rows, SchemaRows, Strength, Transaction, WritableRows
 from strongroom.errors import Closed, InvalidArgument, Unsupported
-from strongroom.records import AnyTable, Key, KeyRange, Row, Schema, Sealer
+from strongroom.records import AnyTable, Key, KeyRange, Record, Row, Schema, Sealer, Table
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -128,6 +129,16 @@ class Engine(WriteOperations[WritableRows], ABC):
 
         with self._entered("write"):
             return self._write(work, lambda: bool(current) and current[0].abandoned)
+
+    def get_many(self, table: Table[R], keys: Sequence[Sequence[Any]]) -> list[R | None]:
+        """The records under many keys (at most 10,000), in their order, None for each that is not there.
+
+        They are read from one snapshot (R2); only where the engine offers single-record transactions and no more,
+        each is a read of its own. Raises as `get`; more keys are `InvalidArgument`.
+        """
+        if self.claims.strength < Strength.MULTI_RECORD:
+            return super().get_many(table, keys)
+        return self.read(lambda reader: reader.get_many(table, keys))
 
     def prepare(self, schema: Schema) -> None:
         """Bring the store to `schema`: apply the steps that are missing, in order, each once (M1, M3).

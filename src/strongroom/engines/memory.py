@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sortedcontainers import SortedDict
@@ -28,7 +28,7 @@ from strongroom.engine import (
     WritableRows,
 )
 from strongroom.errors import InvalidArgument
-from strongroom.records import AnyTable, Column, Key, KeyRange, Row, encode_key
+from strongroom.records import AnyTable, Column, Key, KeyRange, Row, encode_key, placed
 
 T = TypeVar("T")
 
@@ -63,11 +63,19 @@ class MemoryStore:
         """Held by the one transaction that writes."""
         self.snapshots: Counter[int] = Counter()
         """The commits that running snapshots see, and how many snapshots each."""
+        self._lingering: list[tuple[SortedDict, bytes]] = []
+        self._forgotten = 0
         self.clock = Clock()
 
-    def oldest(self) -> int:
-        """The oldest commit that anyone still sees."""
-        return min(self.snapshots, default=self.commit)
+    def forget(self, changed: Iterable[tuple[SortedDict, bytes]] = ()) -> None:
+        """Let go of the versions that nobody sees any more; those that somebody sees linger until he is gone."""
+        oldest = min(self.snapshots, default=self.commit)
+        doubtful = [*changed]
+        if oldest > self._forgotten:  # otherwise what lingers has to go on lingering
+            doubtful += self._lingering
+            self._lingering = []
+            self._forgotten = oldest
+        self._lingering += [place for place in doubtful if not _forget(*place, oldest)]
 
 
 class _Snapshot:
@@ -79,8 +87,10 @@ class _Snapshot:
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         with self._store.latch:
-            version = self._table(table).get(encode_key(table, key))
-            return None if version is None else version.seen_at(self._commit)
+            place = encode_key(table, key)
+            version = self._table(table).get(place)
+            row = None if version is None else version.seen_at(self._commit)
+            return None if row is None else placed(table, place, row)
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         rows: list[Row] = []
@@ -112,7 +122,7 @@ class _Snapshot:
         for key in versions.irange(low, high, inclusive=(True, False), reverse=reverse):
             row = versions[key].seen_at(self._commit)
             if row is not None:
-                yield row
+                yield placed(table, key, row)
 
 
 class _Transaction(_Snapshot):
@@ -169,9 +179,7 @@ class _Transaction(_Snapshot):
         store = self._store
         with store.latch:
             store.commit = self._commit
-            oldest = store.oldest()
-            for versions, key in self._changed:
-                _forget(versions, key, oldest)
+            store.forget(self._changed)
 
     def undo(self) -> None:
         """Take every change back."""
@@ -202,14 +210,19 @@ class _Transaction(_Snapshot):
             self._changed.append((versions, key))
 
 
-def _forget(versions: SortedDict, key: bytes, oldest: int) -> None:
-    version = versions.get(key)
+def _forget(versions: SortedDict, key: bytes, oldest: int) -> bool:
+    """Cut a row's versions behind the one that the commit `oldest` sees; whether that left no more than one."""
+    newest = version = versions.get(key)
     while version is not None and version.at > oldest:
         version = version.before
-    if version is not None:
-        version.before = None
-        if version.row is None and versions[key] is version:
-            del versions[key]
+    if version is None:
+        return newest is None or newest.before is None
+    version.before = None
+    if version is not newest:
+        return False
+    if version.row is None:
+        del versions[key]
+    return True
 
 
 class MemoryEngine(Engine):
@@ -239,6 +252,8 @@ class MemoryEngine(Engine):
                 store.snapshots[commit] -= 1
                 if not store.snapshots[commit]:
                     del store.snapshots[commit]
+                    if commit < min(store.snapshots, default=store.commit):
+                        store.forget()  # it was the oldest
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
         return self._transact(work, abandoned)

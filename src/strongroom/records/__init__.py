@@ -1,7 +1,7 @@
 """Records, tables, keys, seals and schemas: what is kept, and what makes it true. Knows no engine."""
 
 from strongroom.records.codec import Row, RowCodec
-from strongroom.records.keys import after_all, decode_key, encode_key
+from strongroom.records.keys import after_all, decode_key, encode_key, placed
 from strongroom.records.kinds import (
     MAX_INTEGER,
     Blob,
@@ -75,4 +75,5 @@ __all__ = [
     "desc",
     "encode_key",
     "key_range",
+    "placed",
 ]

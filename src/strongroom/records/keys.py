@@ -62,6 +62,20 @@ def decode_key(table: AnyTable, data: bytes) -> Key:
     return tuple(key)
 
 
+def placed(table: AnyTable, data: bytes, row: tuple[Stored, ...]) -> tuple[Stored, ...]:
+    """A row as it stands under the key bytes `data`; one that names another key gets this key and loses its seal.
+
+    An engine that keeps a row beside its key bytes hands it out through this, so that a whole row which was copied
+    under another key is found to be corrupt, and where. Raises `Corrupt` for bytes that are no key.
+    """
+    if encode_key(table, table.key_of(row)) == data:
+        return row
+    values = list(row)
+    for part, value in zip(table.key, decode_key(table, data), strict=True):
+        values[part.index] = value
+    return (*values[:-1], b"")
+
+
 def after_all(prefix: bytes) -> bytes | None:
     """The least bytes that are greater than everything which begins with `prefix`; None if there are none."""
     stripped = prefix.rstrip(b"\xff")
