@@ -1,8 +1,8 @@
 """A store that is a folder: one file to a row, named by the digest of its key, written whole and flushed.
 
 It offers single-record transactions: one insert, update or delete by key, or one read. Any number of threads and
-processes of one machine may share a folder. A scan reads every file of its table, so this is for hundreds of rows
-that people want to look at with their own tools, not for millions.
+processes of one machine may share a folder. A scan lists every file of its table, so this is for hundreds of rows that
+people want to see as files, not for millions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -33,7 +33,7 @@ from strongroom.engine import (
     WritableRows,
 )
 from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, Unavailable, Unsupported
-from strongroom.records import AnyTable, Column, Key, KeyRange, Row, encode_key
+from strongroom.records import AnyTable, Column, Key, KeyRange, Row, decode_key, encode_key
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class _File(msgspec.Struct, array_like=True):
     """What is in a row's file: its key bytes, by which scans order it, and the stored row."""
 
     key: bytes
-    row: tuple[Any, ...]
+    row: Annotated[tuple[Any, ...], msgspec.Meta(min_length=1)]
 
 
 class FolderRows:
@@ -58,13 +58,16 @@ class FolderRows:
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         self._begin(table)
-        found = sorted(self._walk(table, *wanted.bounds(table)), reverse=wanted.reverse)
-        return [row for _key, row in found[: wanted.limit]]
+        with self._hold():
+            keys = sorted(self._keys(table, *wanted.bounds(table)), reverse=wanted.reverse)[: wanted.limit]
+            rows = [self._row(table, decode_key(table, key)) for key in keys]
+        return [row for row in rows if row is not None]
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         self._begin(table)
-        wanted = KeyRange(prefix, None, False, None, False, limit)
-        return min(limit, sum(1 for _ in self._walk(table, *wanted.bounds(table))))
+        with self._hold():
+            keys = self._keys(table, *KeyRange(prefix, None, False, None, False, limit).bounds(table))
+        return min(limit, len(keys))
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
         self._begin(table)
@@ -94,7 +97,7 @@ class FolderRows:
             flush(self._engine.folder)
 
     def add_column(self, table: AnyTable, column: Column) -> None:
-        """Nothing to do: `_whole` gives every older row the column's default when it is read."""
+        """Nothing to do: `_row` gives every older row the column's default when it is read."""
 
     def _begin(self, table: AnyTable) -> None:
         if not (self._engine.folder / table.name).is_dir():
@@ -123,14 +126,27 @@ class FolderRows:
 
     def _row(self, table: AnyTable, key: Key) -> Row | None:
         found = self._read(table, self._path(table, key))
-        return None if found is None else self._whole(table, found.row)
+        if found is None:
+            return None
+        *row, seal = found.row
+        row += [column.stored_default() for column in table.columns[len(row) :] if column.since > table.since]  # M4
+        if len(row) == len(table.columns):
+            for part, value in zip(table.key, key, strict=True):
+                row[part.index] = value  # a file under another one's name breaks its seal
+        return (*row, seal)
 
-    def _walk(self, table: AnyTable, low: bytes, high: bytes | None) -> Iterator[tuple[bytes, Row]]:
-        with self._hold(), reported():
-            for path in (self._engine.folder / table.name).glob("*.row"):
-                found = self._read(table, path)
-                if found is not None and low <= found.key and (high is None or found.key < high):
-                    yield found.key, self._whole(table, found.row)
+    def _keys(self, table: AnyTable, low: bytes, high: bytes | None) -> list[bytes]:
+        """The keys in a range. A name is the digest of a key, so that no file is read twice to know its key."""
+        folder, known = self._engine.folder / table.name, self._engine.keys
+        with reported():
+            names = [name for name in os.listdir(folder) if name.endswith(".row")]
+        for name in names:
+            if name not in known and (found := self._read(table, folder / name)) is not None:
+                if named(found.key) != name:
+                    raise Corrupt(f"{table.name}: the file {name} is another row's", table=table.name)
+                known[name] = found.key
+        keys = [known[name] for name in names if name in known]
+        return [key for key in keys if low <= key and (high is None or key < high)]
 
     def _read(self, table: AnyTable, path: Path) -> _File | None:
         with reported():
@@ -142,14 +158,7 @@ class FolderRows:
                 raise Corrupt(f"{table.name}: the file {path.name} holds no row", table=table.name) from fault
 
     def _path(self, table: AnyTable, key: Key) -> Path:
-        digest = hashlib.blake2b(encode_key(table, key), digest_size=32).hexdigest()
-        return self._engine.folder / table.name / f"{digest}.row"
-
-    @staticmethod
-    def _whole(table: AnyTable, row: Row) -> Row:
-        """The row, with the defaults of the columns that came after it (M4) before its seal."""
-        added = [column.stored_default() for column in table.columns[len(row) - 1 :]]
-        return (*row[:-1], *added, row[-1])
+        return self._engine.folder / table.name / named(encode_key(table, key))
 
 
 class OneOperation(FolderRows):
@@ -193,6 +202,8 @@ class FolderEngine(Engine):
     def __init__(self, folder: Path, *, seal_key: bytes | None = None) -> None:
         self.folder = folder.absolute()
         self.clock = Clock()
+        self.keys: dict[str, bytes] = {}
+        """The keys of the files whose names were met so far."""
         self._unsettled: dict[str, Path] = {}
         super().__init__("folder", seal_key=seal_key)
 
@@ -258,6 +269,11 @@ class FolderEngine(Engine):
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # not only closed: a child that was forked meanwhile has it open too
             os.close(file)
+
+
+def named(key: bytes) -> str:
+    """The name of the file of the row that has this key."""
+    return hashlib.blake2b(key, digest_size=32).hexdigest() + ".row"
 
 
 def flush(folder: Path) -> None:

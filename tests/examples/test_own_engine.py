@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import strongroom
@@ -82,6 +83,33 @@ def test_a_damaged_file_is_corrupt_and_named(tmp_path: Path) -> None:
             engine.get(BOOKS, "a", "b")
         file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
         with pytest.raises(Corrupt, match="seal"):
+            engine.scan(BOOKS, "a", limit=10)
+
+
+def test_a_file_that_takes_the_name_of_another_is_found(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        engine.insert(BOOKS, Book("a", "dune"))
+        (dune,) = (tmp_path / "store" / "books").glob("*.row")
+        engine.insert(BOOKS, Book("a", "emma"))
+        (emma,) = set((tmp_path / "store" / "books").glob("*.row")) - {dune}
+        emma.write_bytes(dune.read_bytes())
+        with pytest.raises(Corrupt, match="seal"):
+            engine.get(BOOKS, "a", "emma")
+        with pytest.raises(Corrupt, match=emma.name):
+            engine.scan(BOOKS, "a", limit=10)
+        assert engine.get(BOOKS, "a", "dune") == Book("a", "dune")
+
+
+@pytest.mark.parametrize("row", [[], [b"seal"], ["a", b"seal"], ["a", "dune", 0, 1, 2, 3, b"seal"], {"a": 1}, 7])
+def test_a_file_that_holds_something_else_is_corrupt(tmp_path: Path, row: object) -> None:
+    with opened(tmp_path) as engine:
+        engine.insert(BOOKS, Book("a", "dune"))
+        (file,) = (tmp_path / "store" / "books").glob("*.row")
+        key, _ = msgspec.msgpack.decode(file.read_bytes())
+        file.write_bytes(msgspec.msgpack.encode([key, row]))
+        with pytest.raises(Corrupt):
+            engine.get(BOOKS, "a", "dune")
+        with pytest.raises(Corrupt):
             engine.scan(BOOKS, "a", limit=10)
 
 
