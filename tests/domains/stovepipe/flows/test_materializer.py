@@ -20,7 +20,7 @@ from strongroom.domains.stovepipe import (
 )
 from strongroom.domains.stovepipe.flows import Inconsistent, persist_log
 from strongroom.domains.stovepipe.flows.materializer import ensure_state, event_log, state_log
-from tests.domains.stovepipe.flows.support import QUEUE, acceptances, before_first
+from tests.domains.stovepipe.flows.support import QUEUE, acceptances, before_first, refuse
 
 REASONS = {
     RequestState.SUPERSEDED: OutcomeReason.SUPERSEDED_BY_NEWER_HEAD,
@@ -294,16 +294,29 @@ def test_the_loser_of_a_race_to_change_the_summary_projects_again(
 def test_what_an_engine_refuses_comes_out_and_the_next_try_repairs_it(
     with_request: Storage, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
-    def fail() -> None:
-        raise Unavailable("the engine is away")
-
-    before_first(monkeypatch, getattr(with_request, store), "create", fail)
+    before_first(monkeypatch, getattr(with_request, store), "create", refuse)
     with pytest.raises(Unavailable):
         persist_log(with_request, accepted())
+    assert acceptances(with_request) == []
     persist_log(with_request, accepted(900), now=900)
     at = 900 if store == "request_log" else 100
     assert with_request.request_summaries.get("7").accepted_at_ms == at
     assert acceptances(with_request) == [(at, "7")]
+
+
+@pytest.mark.parametrize(("store", "method"), [("request_summaries", "update"), ("acceptances", "create")])
+def test_a_late_acceptance_that_was_stopped_is_repaired_by_the_next_try_with_one_write_of_each(
+    with_request: Storage, monkeypatch: pytest.MonkeyPatch, store: str, method: str
+) -> None:
+    persist_log(with_request, processing())
+    before_first(monkeypatch, getattr(with_request, store), method, refuse)
+    with pytest.raises(Unavailable):
+        persist_log(with_request, accepted(100))
+    assert acceptances(with_request) == []
+    persist_log(with_request, accepted(900))
+    summary = with_request.request_summaries.get("7")
+    assert (summary.state, summary.accepted_at_ms, summary.version) == ("processing", 100, 2)
+    assert acceptances(with_request) == [(100, "7")]
 
 
 def test_a_state_found_as_it_is_gets_its_log_once_and_the_first_reason_stays(with_request: Storage) -> None:

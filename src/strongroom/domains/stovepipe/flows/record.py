@@ -113,7 +113,7 @@ def _ensure_fact(storage: Storage, fact: ValidationFact) -> ValidationFact:
         stored = storage.facts.get(fact.uri, fact.project)
         if stored.request_id != fact.request_id:
             key = FACTS.show((fact.queue, fact.uri, fact.project))
-            raise Inconsistent(f"{key} is of request {stored.request_id}, not {fact.request_id}") from None
+            raise Inconsistent(f"{key} is another request's than {fact.request_id}") from None
         return stored
     return fact
 
