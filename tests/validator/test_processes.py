@@ -43,6 +43,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(HOUSE / "src")},
         )
         self._started.append(process)
@@ -108,12 +109,28 @@ def test_stopped_by_a_signal_it_says_how_to_go_on_and_does(machine: Machine, num
     found, out, err = ended(stopped)
     assert found == code
     assert out.splitlines()[-1].startswith("fruit/main: 1 commit validated: 1 succeeded")
-    assert err == "stopped with 1 commit to go: the same command goes on with them\n"
+    assert err.splitlines() == [
+        "stopping: the running commands have a few seconds to end",
+        "stopped with 1 commit to go: the same command goes on with them",
+    ]
     assert machine.storage().requests.get("2").state is RequestState.PROCESSING
     block.unlink()
     assert machine.finish()[0] == 0
     assert machine.bench.runs() == [*commits, commits[1]]
     assert machine.storage().requests.get("2").state is RequestState.SUCCEEDED
+
+
+def test_ctrl_c_on_a_terminal_does_not_end_git_in_the_middle_of_a_checkout(machine: Machine) -> None:
+    started = machine.bench.folder / "checking-out"
+    machine.checkout.commit("one", _dot_gitattributes="*.bin filter=slow\n", a_dot_bin="x")
+    machine.checkout.git("config", "filter.slow.smudge", f"touch {started}; sleep 1; cat")
+    machine.checkout.git("config", "filter.slow.required", "true")
+    stopped = machine.start()
+    until(started.exists, "the commit is being checked out")
+    os.killpg(stopped.pid, signal.SIGINT)  # as a terminal does it
+    code, _, err = ended(stopped)
+    assert (code, err.splitlines()[-1]) == (130, "stopped with 1 commit to go: the same command goes on with them")
+    assert machine.finish()[0] == 0
 
 
 MEET = """

@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, Final
+from types import FrameType, TracebackType
+from typing import Annotated, Any, Self
 
 import typer
 from typer.core import TyperCommand
@@ -28,8 +27,6 @@ from strongroom.validator.projects import parse_rule
 from strongroom.validator.recipe import Recipe
 from strongroom.validator.repository import Commit, Repository
 from strongroom.validator.trunk import MAX_COMMITS, Outcome, Trunk, check_jobs
-
-_TERMINATED: Final = 128 + signal.SIGTERM
 
 
 class CommandBehindDashes(TyperCommand):
@@ -130,14 +127,14 @@ def validate(
     recipe.check(source, commits)
     with opening(room):
         engine = open_store(room, seal_key_file, create=True)
-    with engine:
+    with engine, _Signals() as signals:
         with opening(room):
             trunk = Trunk(engine, source, name, recipe, jobs=jobs)
-        with _stopped_by_sigterm() as terminated, Display(name, as_json=as_json) as display:
-            came_to = trunk.validate(commits, lambda event: _tell(event, display, as_json))
+        with Display(name, as_json=as_json) as display:
+            came_to = trunk.validate(commits, lambda event: _tell(event, display, as_json), stop=signals.received)
         _answer(trunk, recipe, name, source.branch, commits, came_to, as_json)
     if came_to.interrupted:
-        raise typer.Exit(_TERMINATED if terminated.is_set() else output.INTERRUPTED)
+        raise typer.Exit(128 + (signals.number or signal.SIGINT))
     if any(one.request.state is not RequestState.SUCCEEDED for one in (*came_to.validated, *came_to.elsewhere)):
         raise typer.Exit(output.FOUND)
 
@@ -148,23 +145,29 @@ def _path(option: str, given: str | None) -> str:
     return given or ""
 
 
-@contextmanager
-def _stopped_by_sigterm() -> Iterator[threading.Event]:
-    """Let SIGTERM stop the work as Ctrl-C does; what it gives is set if that happened."""
-    terminated = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield terminated
-        return
+class _Signals:
+    """Ctrl-C and SIGTERM as something to be asked for, instead of an exception in the middle of anything at all."""
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        terminated.set()
-        raise KeyboardInterrupt
+    def __init__(self) -> None:
+        self.received = threading.Event()
+        self.number = 0
+        self._before: dict[int, Any] = {}
 
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield terminated
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                # Where a signal is ignored, as in a shell's background job, it stays so.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        self.number = self.number or number
+        self.received.set()
 
 
 def _tell(event: Event, display: Display, as_json: bool) -> None:

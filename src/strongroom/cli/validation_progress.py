@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.text import Text
 
 from strongroom.cli import output
-from strongroom.validator.crew import Began, Elsewhere, Ended, Event, Planned, Waiting
+from strongroom.validator.crew import Began, Elsewhere, Ended, Event, Planned, Stopping, Waiting
 
 _WIDEST: Final = 60
 
@@ -65,6 +65,8 @@ class Display:
                     self._bars.advance(self._all)
             case Elsewhere():
                 self._bars.advance(self._all)
+            case Stopping():
+                output.remark(("stopping: the running commands have a few seconds to end", "dim"))
             case Waiting(count):
                 output.remark((f"waiting for {count} more, which another process is at work on", "dim"))
 

@@ -63,7 +63,12 @@ class Waiting:
     count: int
 
 
-Event = Planned | Began | Ended | Elsewhere | Waiting
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """The work is to be stopped: the running commands are being ended."""
+
+
+Event = Planned | Began | Ended | Elsewhere | Waiting | Stopping
 Watch = Callable[[Event], object]
 """Told of every event, in the thread that validates."""
 
@@ -72,8 +77,15 @@ class Crew:
     """Puts commits of one queue on record. `run` it once."""
 
     def __init__(
-        self, storage: Storage, claims: Claims, pipeline: Pipeline, commits: Sequence[Commit], watch: Watch
+        self,
+        storage: Storage,
+        claims: Claims,
+        pipeline: Pipeline,
+        commits: Sequence[Commit],
+        watch: Watch,
+        stop: threading.Event,
     ) -> None:
+        """When `stop` is set, the running commands are ended, and nothing more is begun with."""
         self._storage = storage
         self._claims = claims
         self._pipeline = pipeline
@@ -89,46 +101,37 @@ class Crew:
         self._faults: list[BaseException] = []
         self._choosing = threading.Lock()
         self._ingesting = threading.Lock()
-        self._stopped = threading.Event()
+        self._stopped = stop
+        self._stopping = False
         self._over = 0
         """How many threads have told that they end."""
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
 
     def run(self, jobs: int) -> bool:
-        """Work with so many threads until all is on record: whether a SIGINT stopped it before that.
+        """Work with so many threads until all is on record: whether it was stopped before that.
 
-        No thread is left when this ends, however it does: a SIGINT stops them, and they have ended a few seconds
-        later. Raises the first fault that a thread came to.
+        A KeyboardInterrupt stops it too. No thread is left when this ends, however it does. Raises the first fault
+        that a thread or the watcher came to.
         """
         threads = [
             threading.Thread(target=self._work, name=f"strongroom-job-{number}", daemon=True)
             for number in range(1, min(jobs, len(self._left)) + 1)
         ]
-        ending = False
+        for thread in threads:
+            thread.start()
         while True:
             try:
-                if ending:
-                    self.stop()
-                else:
-                    for thread in threads:
-                        thread.start()
-                self._follow([thread for thread in threads if thread.ident is not None])
+                self._follow(threads)
                 break
             except KeyboardInterrupt:
-                ending = True
+                self._stopped.set()
             except Exception as fault:  # the watcher's
-                ending = True
+                self._stopped.set()
                 self._faults.append(fault)
                 self._watch = _ignore
         if self._faults:
             raise self._faults[0]
         return bool(self._left)
-
-    def stop(self) -> None:
-        """End the running commands, and begin with nothing more."""
-        self._stopped.set()
-        for hold in self._claims.holds():
-            hold.cancel.set()
 
     @property
     def validated(self) -> tuple[Validated, ...]:
@@ -143,7 +146,8 @@ class Crew:
     def _follow(self, threads: Sequence[threading.Thread]) -> None:
         """Hand on what the threads tell until all of them have ended."""
         while self._over < len(threads):
-            # A SIGINT may have come between the end of a thread and its being counted.
+            self._heed_stop()
+            # A KeyboardInterrupt may have come between the end of a thread and its being counted.
             gone = not any(thread.is_alive() for thread in threads)
             try:
                 event = self._events.get(timeout=POLL_S)
@@ -156,13 +160,22 @@ class Crew:
             else:
                 self._watch(event)
 
+    def _heed_stop(self) -> None:
+        if self._stopped.is_set():
+            holds = self._claims.holds()
+            for hold in holds:
+                hold.cancel.set()
+            if holds and not self._stopping:
+                self._stopping = True
+                self._watch(Stopping())
+
     def _work(self) -> None:
         try:
             while (chosen := self._choose()) is not None:
                 self._validate(*chosen)
         except BaseException as fault:  # it comes out of `run`
             self._faults.append(fault)
-            self.stop()
+            self._stopped.set()
         finally:
             self._events.put(None)
 

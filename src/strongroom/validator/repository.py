@@ -103,6 +103,8 @@ def run_git(cwd: Path, *arguments: str) -> GitAnswer:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            # Ctrl-C on a terminal reaches its whole group: what is to be stopped by it is for this process to decide.
+            start_new_session=True,
         )
     except OSError as fault:
         if not cwd.is_dir():

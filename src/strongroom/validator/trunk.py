@@ -7,6 +7,7 @@ those that die. Whatever stops a process, the same call goes on where it stood.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -76,14 +77,16 @@ class Trunk:
         self._jobs = jobs
         self._beat_s = beat_s
 
-    def validate(self, commits: Sequence[Commit], watch: Watch = lambda event: None) -> Outcome:
+    def validate(
+        self, commits: Sequence[Commit], watch: Watch = lambda event: None, *, stop: threading.Event | None = None
+    ) -> Outcome:
         """Have every one of `commits` (at most `MAX_COMMITS`, oldest first) on record.
 
-        A SIGINT ends the running commands and leaves their commits to be validated by the next call; a second one,
-        and any fault, comes out. The queue is enabled from the first of the commits if it never was. Raises
-        `InvalidArgument`, nothing written, for a queue that is disabled; `Unavailable` where a commit can't be
-        checked out or a command's fate is not known; as the flows and `Worktrees`. Whatever is raised, what was
-        recorded is, and the next call goes on from there.
+        Setting `stop`, or a KeyboardInterrupt, ends the running commands and leaves their commits to be validated
+        by the next call; this one returns once they have ended. The queue is enabled from the first of the commits if
+        it never was. Raises `InvalidArgument`, nothing written, for a queue that is disabled; `Unavailable` where a
+        commit can't be checked out or a command's fate is not known; as the flows and `Worktrees`. Whatever is
+        raised, what was recorded is, and the next call goes on from there.
         """
         if len(commits) > MAX_COMMITS:
             raise InvalidArgument(f"at most {MAX_COMMITS} commits are looked at in one call, not {len(commits)}")
@@ -99,7 +102,7 @@ class Trunk:
             enable(self.storage, commit_uri(pending[0].id))
             history = History(self._repository, full=self._recipe.full)
             pipeline = Pipeline(self.storage, history, worktrees, self._recipe)
-            crew = Crew(self.storage, self.claims, pipeline, pending, watch)
+            crew = Crew(self.storage, self.claims, pipeline, pending, watch, stop or threading.Event())
             with self.claims.kept_alive(self._beat_s):
                 interrupted = crew.run(self._jobs)
         return Outcome(skipped, crew.validated, crew.elsewhere, self._last_green(), interrupted)
