@@ -29,6 +29,7 @@ MODULES: Final = (
     "histories",
     "kills",
     "modelled",
+    "edges",
 )
 
 

@@ -1,0 +1,215 @@
+"""What the mutants showed to be missing: cases, of many clauses, that only some broken engine needs."""
+
+# ruff: noqa: D103 - a case is documented by its name, which is a sentence
+from __future__ import annotations
+
+import contextlib
+import threading
+from functools import partial
+from typing import Any, Final
+
+from strongroom.conformance import checks
+from strongroom.conformance.harness import Ability
+from strongroom.conformance.kit import Kit, case
+from strongroom.conformance.tables import MARKS, SAMPLES, SCHEMA, THINGS, Mark, Sample, Thing
+from strongroom.conformance.threads import PATIENCE, Started, errors_of
+from strongroom.engine import Backoff, Engine, Reader, Sharing, Transaction, retry
+from strongroom.engine.catalog import FACTS, SEAL_KEY, Fact
+from strongroom.errors import (
+    AlreadyExists,
+    Conflict,
+    Corrupt,
+    CursorExpired,
+    InvalidArgument,
+    StoreHeld,
+    Unavailable,
+    VersionMismatch,
+)
+from strongroom.patterns import make_cursor, read_cursor
+
+BLOB: Final = bytes(range(256)) * 250
+"""As much as one row of `SAMPLES` can well hold."""
+
+ROUTINE: Final = 8 * 2**20
+"""Bytes of a log for which an engine may well do nothing, whatever its limit."""
+
+
+@case("W1")
+def of_single_inserts_that_pile_up_one_for_each_key_succeeds(kit: Kit) -> None:
+    holds, go = threading.Event(), threading.Event()
+
+    def hold(_transaction: Transaction) -> None:
+        holds.set()
+        go.wait(PATIENCE)
+
+    kit.engine.insert(MARKS, Mark("2", "first"))
+    first = Started(lambda: kit.engine.write(hold))
+    checks.true(holds.wait(PATIENCE), "the first transaction begins")
+    # A crowd, as a group commit carries it: five keys, three who want each, one of the keys taken before.
+    crowd = [Started(partial(kit.engine.insert, MARKS, Mark(str(n % 5), str(n)))) for n in range(15)]
+    for one in crowd:
+        one.wait(0.005)
+    go.set()
+    first.end().value()
+    ended = [one.end("an insert in a crowd") for one in crowd]
+    for error in errors_of(ended):
+        checks.true(isinstance(error, AlreadyExists), f"a second insert got {error!r}")
+    winners = {str(n) for n, one in enumerate(ended) if one.error is None}
+    stored = {mark.name: mark.value for mark in kit.engine.scan(MARKS, limit=9)}
+    checks.equal(stored.pop("2"), "first", "the row that was there before")
+    checks.equal(set(stored.values()), winners, "the rows that are there, and those who were told that theirs is")
+
+
+@case("W3")
+def a_guard_meets_the_row_that_it_equals_however_its_document_was_made(kit: Kit) -> None:
+    for way, port in kit.ways():
+        port.put(SAMPLES, Sample("s", document={"b": 1, "a": 2, "c": None}))
+        again = Sample("s", document={"c": None, "a": 2, "b": 1})
+        checks.equal(kit.engine.get(SAMPLES, "s"), again, "the row")
+        checks.same(port.delete(SAMPLES, "s", expect=again), True, f"the answer to an equal guard in {way}")
+
+
+@case("R4", Ability.TAMPER)
+def a_text_moved_from_one_column_into_the_next_is_found(kit: Kit) -> None:
+    for value, secret in (("x", "yz"), ("", "xyz"), ("xyz", "")):
+        for table, name in ((MARKS, f"a{value}"),):
+            kit.engine.insert(table, Mark(name, "xy", "z"))
+            kit.harness.tamper(table, (name,), "value", value)
+            kit.harness.tamper(table, (name,), "secret", secret)
+            what = f"its texts 'xy' and 'z' became {value!r} and {secret!r}"
+            checks.raises(Corrupt, f"get after {what}", kit.engine.get, table, name)
+
+
+@case("R5")
+def a_cursor_with_one_wrong_character_is_refused(kit: Kit) -> None:
+    epoch = kit.engine.epoch
+    cursor = make_cursor(epoch, THINGS, [], ("abcdefgh",))
+    for place, char in enumerate(cursor):
+        wrong = cursor[:place] + ("A" if char != "A" else "B") + cursor[place + 1 :]
+        try:
+            found = read_cursor(wrong, epoch, THINGS, [], fixed=0)
+        except (InvalidArgument, CursorExpired):
+            continue
+        # The last character may have bits to spare: then it is another spelling of the same.
+        checks.equal(found, ("abcdefgh",), f"what the cursor is taken for with a wrong character at {place}")
+
+
+@case("T4")
+def rivals_do_not_all_wait_equally_long(kit: Kit) -> None:
+    kit.engine.insert(THINGS, Thing("a", 1))
+    pauses: list[float] = []
+    stale = partial(kit.engine.update, THINGS, Thing("a", 9), expect=8)
+    for _ in range(2):
+        backoff = Backoff(attempts=9, first_ms=8, cap_ms=8)
+        checks.raises(Conflict, "a stale loop", retry, stale, on=VersionMismatch, backoff=backoff, sleep=pauses.append)
+    checks.equal(len(pauses), 16, "pauses")
+    checks.true(len(set(pauses)) > 8, f"rivals that pause for {sorted(set(pauses))} s meet again and again")
+
+
+@case("M1")
+def a_store_that_another_key_seals_is_refused(kit: Kit) -> None:
+    engine = kit.engine
+    before = engine.get(FACTS, SEAL_KEY)
+    checks.true(before is not None, "a store knows which key seals it")
+    engine.put(FACTS, Fact(SEAL_KEY, "0123456789abcdef"))
+    other = kit.open(None) if engine.claims.sharing >= Sharing.PROCESS else engine
+    checks.raises(InvalidArgument, "a store under another key", other.prepare, SCHEMA, naming=["sealed"])
+    checks.raises(InvalidArgument, "the key of the store", other.check_seal_key, naming=["sealed"])
+
+
+@case("D4", Ability.EXCLUSIVE)
+def a_holder_that_is_closing_holds_to_the_last(kit: Kit) -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    def change(transaction: Transaction) -> None:
+        transaction.insert(MARKS, Mark("in flight"))
+        inside.set()
+        go.wait(PATIENCE)
+
+    holder = kit.harness.open_exclusive()
+    with contextlib.ExitStack() as stack:
+        stack.callback(holder.close)
+        stack.callback(go.set)
+        holder.prepare(SCHEMA)
+        writer = Started(lambda: holder.write(change))
+        checks.true(inside.wait(PATIENCE), "the write begins")
+        closer = Started(holder.close)
+        closer.wait(0.05)
+        checks.raises(StoreHeld, "a second holder, the first one closing", kit.harness.open_exclusive)
+        go.set()
+        writer.end("the writer").value()
+        closer.end("close").value()
+    with kit.harness.open_exclusive() as after:
+        checks.equal(after.get(MARKS, "in flight"), Mark("in flight"), "the row that close waited for")
+
+
+def _log_limit(engine: Engine) -> int:
+    described = engine.describe()
+    limit = described.get("wal_limit_bytes")
+    if not isinstance(limit, int) or "wal_bytes" not in described:
+        raise checks.Unprovable("the engine tells of no log that it keeps for readers")
+    return limit
+
+
+class _LongReader:
+    """A snapshot of `THINGS` that is looked at twice, and left open in between."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._begun, self._done = threading.Event(), threading.Event()
+        self._engine = engine
+        self._reader = Started(lambda: engine.read(self._look))
+        checks.true(self._begun.wait(PATIENCE), "the reader begins")
+
+    def _look(self, reader: Reader) -> tuple[Any, Any]:
+        first = reader.scan(THINGS, limit=5)
+        self._begun.set()
+        self._done.wait(PATIENCE * 5)
+        return first, reader.scan(THINGS, limit=5)
+
+    def let_go(self) -> None:
+        """Let it take its second look: the same as the first, or a fault that says that it can't be had any more."""
+        self._done.set()
+        ended = self._reader.end("a long reader")
+        if ended.error is None:
+            first, second = ended.value()
+            checks.equal(second, first, "the second look of a snapshot that was open for long")
+        elif not isinstance(ended.error, Conflict):
+            raise checks.Failed(f"a long reader got {ended.error!r}")
+
+
+@case("D5", slow=True)
+def a_reader_that_is_given_up_is_told_so(kit: Kit) -> None:
+    engine, limit = kit.engine, _log_limit(kit.engine)
+    engine.insert(THINGS, Thing("a", 1))
+    reader = _LongReader(engine)
+    try:
+        engine.update(THINGS, Thing("a", 2), expect=1)
+        for number in range((2 * limit + ROUTINE) // len(BLOB)):
+            engine.put(SAMPLES, Sample(f"s{number % 50}", whole=number, blob=BLOB))
+    finally:
+        reader.let_go()
+    checks.equal(engine.read(lambda r: r.get(THINGS, "a")), Thing("a", 2), "the row, as the next reader sees it")
+
+
+@case("D5", sharing=Sharing.PROCESS, slow=True)
+def a_reader_elsewhere_can_not_make_the_log_grow_without_end(kit: Kit) -> None:
+    engine, other, limit = kit.engine, kit.another(), _log_limit(kit.engine)
+    engine.insert(THINGS, Thing("a", 1))
+    reader = _LongReader(other)
+    refused = False
+    try:
+        for number in range((8 * limit + ROUTINE) // len(BLOB)):
+            try:
+                engine.put(SAMPLES, Sample(f"s{number % 50}", whole=number, blob=BLOB))
+            except Unavailable as fault:
+                checks.true("reader" in str(fault), f"the message should say who is in the way: {fault}")
+                refused = True
+                break
+        kept = int(str(engine.describe()["wal_bytes"]))
+    finally:
+        reader.let_go()
+    checks.true(kept <= 6 * limit, f"the log grew to {kept} bytes beside a reader elsewhere; its limit is {limit}")
+    engine.put(SAMPLES, Sample("after", blob=BLOB))
+    if refused:
+        kept = int(str(engine.describe()["wal_bytes"]))
+        checks.true(kept <= limit, f"the log has {kept} bytes when the reader is gone; its limit is {limit}")

@@ -1,0 +1,109 @@
+"""What a mutant is, and the list of all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from strongroom.conformance.clauses import CLAUSES
+from strongroom.conformance.mutants.patching import Patches
+from strongroom.errors import InvalidArgument
+
+MODULES: Final = (
+    "engine_memory",
+    "engine_sqlite_rows",
+    "engine_sqlite_commits",
+    "engine_sqlite_files",
+    "kernel_values",
+    "kernel_proofs",
+    "kernel_calls",
+    "kernel_schemas",
+    "patterns",
+)
+"""The themes."""
+
+VARIABLE: Final = "STRONGROOM_MUTANT"
+"""The environment variable that tells the kit's worker processes which mutant they are to be."""
+
+
+class Ground(Enum):
+    """What a mutant is hunted on: an engine, or a test engine in front of the memory engine."""
+
+    MEMORY = "memory"
+    SQLITE = "sqlite"
+    WATCHED = "sqlite, its flushes counted"
+    SINGLE_RECORD = "single-record memory"
+    UNRELIABLE = "unreliable memory"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken safeguard."""
+
+    name: str
+    breaks: str
+    """What is broken, in one sentence."""
+    clauses: tuple[str, ...]
+    """The clauses whose cases are to notice."""
+    grounds: tuple[Ground, ...]
+    """Where it must be caught, each by itself."""
+    mutate: Callable[[Patches], None]
+
+    @contextlib.contextmanager
+    def loose(self) -> Iterator[Patches]:
+        """While the context lasts, this process's engines are the mutant's."""
+        with Patches() as patches:
+            self.mutate(patches)
+            yield patches
+
+
+_mutants: dict[str, Mutant] = {}
+
+
+def mutant(
+    *clauses: str, on: Ground | tuple[Ground, ...]
+) -> Callable[[Callable[[Patches], None]], Callable[[Patches], None]]:
+    """Registers the decorated function as a mutant that cases of these clauses notice.
+
+    The function breaks one thing through the `Patches` that it gets. Its name, with hyphens, is the mutant's; its
+    docstring says what it breaks.
+    """
+
+    def register(mutate: Callable[[Patches], None]) -> Callable[[Patches], None]:
+        name = mutate.__name__.replace("_", "-")
+        breaks = " ".join((mutate.__doc__ or "").split())
+        if not breaks or not clauses or not set(clauses) <= set(CLAUSES) or name in _mutants:
+            raise TypeError(f"mutant {name}: a docstring, clauses of the contract, and a name of its own")
+        _mutants[name] = Mutant(name, breaks, clauses, on if isinstance(on, tuple) else (on,), mutate)
+        return mutate
+
+    return register
+
+
+def all_mutants() -> tuple[Mutant, ...]:
+    """Every mutant, by theme."""
+    for module in MODULES:
+        importlib.import_module(f"{__package__}.{module}")
+    return tuple(_mutants.values())
+
+
+def find(name: str) -> Mutant:
+    """The mutant of that name; `InvalidArgument` if there is none."""
+    for one in all_mutants():
+        if one.name == name:
+            return one
+    raise InvalidArgument(f"there is no mutant {name!r}")
+
+
+_become: list[str] = []
+
+
+def become(name: str) -> None:
+    """Turn this whole process into the mutant of that name, to its end. `InvalidArgument` if there is none."""
+    if not _become:
+        find(name).mutate(Patches())
+        _become.append(name)
