@@ -11,9 +11,21 @@ from typing import Any, Final
 from strongroom.conformance import checks
 from strongroom.conformance.harness import Ability
 from strongroom.conformance.kit import Kit, case
-from strongroom.conformance.tables import MARKS, SAMPLES, SCHEMA, THINGS, Mark, Sample, Thing
+from strongroom.conformance.tables import (
+    LOG,
+    MARKS,
+    PAIRS,
+    SAMPLES,
+    SCHEMA,
+    THINGS,
+    Entry,
+    Mark,
+    Pair,
+    Sample,
+    Thing,
+)
 from strongroom.conformance.threads import PATIENCE, Started, errors_of
-from strongroom.engine import Backoff, Engine, Reader, Sharing, Transaction, retry
+from strongroom.engine import Backoff, Engine, Reader, Sharing, Strength, Transaction, retry
 from strongroom.engine.catalog import FACTS, SEAL_KEY, Fact
 from strongroom.errors import (
     AlreadyExists,
@@ -26,6 +38,7 @@ from strongroom.errors import (
     VersionMismatch,
 )
 from strongroom.patterns import make_cursor, read_cursor
+from strongroom.records import SEAL
 
 BLOB: Final = bytes(range(256)) * 250
 """As much as one row of `SAMPLES` can well hold."""
@@ -72,12 +85,12 @@ def a_guard_meets_the_row_that_it_equals_however_its_document_was_made(kit: Kit)
 @case("R4", Ability.TAMPER)
 def a_text_moved_from_one_column_into_the_next_is_found(kit: Kit) -> None:
     for value, secret in (("x", "yz"), ("", "xyz"), ("xyz", "")):
-        for table, name in ((MARKS, f"a{value}"),):
-            kit.engine.insert(table, Mark(name, "xy", "z"))
-            kit.harness.tamper(table, (name,), "value", value)
-            kit.harness.tamper(table, (name,), "secret", secret)
-            what = f"its texts 'xy' and 'z' became {value!r} and {secret!r}"
-            checks.raises(Corrupt, f"get after {what}", kit.engine.get, table, name)
+        name = f"a{value}"
+        kit.engine.insert(MARKS, Mark(name, "xy", "z"))
+        kit.harness.tamper(MARKS, (name,), "value", value)
+        kit.harness.tamper(MARKS, (name,), "secret", secret)
+        what = f"its texts 'xy' and 'z' became {value!r} and {secret!r}"
+        checks.raises(Corrupt, f"get after {what}", kit.engine.get, MARKS, name)
 
 
 @case("R5")
@@ -92,6 +105,63 @@ def a_cursor_with_one_wrong_character_is_refused(kit: Kit) -> None:
             continue
         # The last character may have bits to spare: then it is another spelling of the same.
         checks.equal(found, ("abcdefgh",), f"what the cursor is taken for with a wrong character at {place}")
+
+
+@case("R4", Ability.TAMPER)
+def a_whole_row_copied_under_another_key_is_found(kit: Kit) -> None:
+    kit.keep(MARKS, [Mark("a", "from a"), Mark("b", "from b")])
+    row = kit.harness.peek(MARKS, ("a",)) or {}
+    copied = [kit.harness.tamper(MARKS, ("b",), column, row[column]) for column in ("value", "secret", SEAL, "name")]
+    if not copied[-1]:
+        raise checks.Unprovable("the database keeps no row whose key is another's")
+    checks.raises(Corrupt, "get of the other key", kit.engine.get, MARKS, "b", naming=["marks", "'b'"])
+    checks.raises(Corrupt, "a scan", kit.engine.scan, MARKS, limit=5)
+    checks.equal(kit.engine.get(MARKS, "a"), Mark("a", "from a"), "the row that was copied")
+
+
+@case("R2", strength=Strength.MULTI_RECORD)
+def many_keys_are_read_in_one_moment(kit: Kit) -> None:
+    other, stop = kit.another(), threading.Event()
+    torn: list[Any] = []
+
+    def put_both(number: int) -> None:
+        def change(transaction: Transaction) -> None:
+            for second in ("first", "last"):
+                transaction.put(PAIRS, Pair("p", second, number))
+
+        kit.engine.write(change)
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            put_both(number)
+
+    put_both(0)
+    writer = Started(write)
+    keys = [("p", "first"), *(("p", f"none {number}") for number in range(1000)), ("p", "last")]
+    try:
+        for _ in range(20):
+            found = other.get_many(PAIRS, keys)
+            torn += [] if found[0] and found[-1] and found[0].number == found[-1].number else [(found[0], found[-1])]
+    finally:
+        stop.set()
+        writer.end("the writer").value()
+    checks.equal(torn[:1], [], "two rows that are always written together, read by one get_many")
+
+
+@case("L2")
+def a_page_that_was_not_full_is_gone_on_from_where_it_ended(kit: Kit) -> None:
+    cursor: str | None = None
+    seen: list[int] = []
+    for batch in (2, 0, 1, 5, 3):
+        for _ in range(batch):
+            LOG.append(kit.engine, "s", make=lambda position: Entry("s", position))
+        page = LOG.page(kit.engine, "s", cursor=cursor, limit=4)
+        seen += [entry.position for entry in page.entries]
+        cursor = page.cursor
+    page = LOG.page(kit.engine, "s", cursor=cursor, limit=4)
+    checks.equal(seen + [entry.position for entry in page.entries], list(range(1, 12)), "the positions that were seen")
 
 
 @case("T4")

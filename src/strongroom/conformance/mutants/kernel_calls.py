@@ -113,6 +113,12 @@ def many_keys_answered_in_another_order(patch: Patches) -> None:
     patch.method(ReadOperations, "get_many", sorted_many)
 
 
+@mutant("R2", on=(MEMORY, Ground.SQLITE))
+def many_keys_read_one_after_the_other(patch: Patches) -> None:
+    """Rows that are asked for together are each read at a moment of their own."""
+    patch.method(Engine, "get_many", ReadOperations.get_many)
+
+
 @mutant("W2", on=MEMORY)
 def update_counts_the_version_up(patch: Patches) -> None:
     """An update writes the stored version plus one, whatever version it was given."""

@@ -12,6 +12,7 @@ from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine.operations import ReadOperations
 from strongroom.errors import Corrupt
+from strongroom.records import keys
 from strongroom.records.codec import Row, RowCodec
 from strongroom.records.record import Column
 from strongroom.records.seal import Sealer
@@ -87,6 +88,12 @@ def seal_does_not_cover_the_table(patch: Patches) -> None:
     """The same row has the same seal in every table."""
     for_table = Sealer.for_table
     patch.method(Sealer, "for_table", lambda self, _name: for_table(self, "any"))
+
+
+@mutant("R4", on=MEMORY)
+def row_passes_under_another_key(patch: Patches) -> None:
+    """An engine that keeps whole rows does not look whether one stands under its own key."""
+    patch.function(keys.placed, lambda _table, _data, row: row)
 
 
 @mutant("R4", on=MEMORY)
