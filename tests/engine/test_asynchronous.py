@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+import time
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -125,3 +128,22 @@ def test_close_leaves_no_thread_and_refuses_later_calls() -> None:
 
     asyncio.run(main())
     assert threading.active_count() == before
+
+
+def test_a_forked_child_is_refused_and_never_waits_for_its_parents_threads(engine: Engine) -> None:
+    asyncio.run(engine.run(divmod, 7, 2))
+    deadline = time.monotonic() + 30
+    while not engine._runner._idle and time.monotonic() < deadline:
+        time.sleep(0.001)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what is tried here
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            asyncio.run(asyncio.wait_for(engine.run(divmod, 7, 2), 5))
+        except Closed:
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0

@@ -46,7 +46,7 @@ class _Call:
         self.outbox = outbox
         self.delivered = False
         self.delivery: asyncio.Future[None] = outbox.loop.create_future()
-        self.result: object = None
+        self.result: Any = None
         self.error: BaseException | None = None
         self._claimed = threading.Lock()
 
@@ -116,8 +116,8 @@ class Runner:
             raise Cancelled(result=call.result, error=call.error) from None
         if call.error is not None:
             raise call.error
-        result: Any = call.result
-        return result  # type: ignore[no-any-return]
+        result: T = call.result
+        return result
 
     def close(self) -> None:
         """Withdraw calls that have not begun, and wait for the others. Once more does nothing."""
@@ -133,9 +133,10 @@ class Runner:
         loop = asyncio.get_running_loop()
         outbox = self._outboxes.get(loop)
         if outbox is None:
-            for ended in [other for other in self._outboxes if other.is_closed()]:
-                del self._outboxes[ended]
-            outbox = self._outboxes[loop] = _Outbox(loop)
+            with self._lock:  # threads with event loops of their own may come here at once
+                for ended in [other for other in self._outboxes if other.is_closed()]:
+                    del self._outboxes[ended]
+                outbox = self._outboxes[loop] = _Outbox(loop)
         return outbox
 
     def _start(self, call: _Call) -> None:

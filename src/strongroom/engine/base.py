@@ -209,8 +209,10 @@ class Engine(WriteOperations[WritableRows], ABC):
         """What ``method(*args, **kwargs)`` returns, called off the event loop.
 
         A caller that is cancelled before the call began leaves no trace (C4). One that is cancelled later gets
-        `Cancelled`, a `CancelledError` that says what came of the call, once that is known.
+        `Cancelled`, a `CancelledError` that says what came of the call, once that is known. Raises `Closed` after
+        `close` and in a forked child (C2), else what the call raises.
         """
+        self._check_open()  # a forked child has none of the threads that would make the call
         return await self._runner.run(method, *args, **kwargs)
 
     def close(self) -> None:
