@@ -44,6 +44,7 @@ class RowCodec(Generic[R]):
             (i, column.stored_default()) for i, column in enumerate(table.columns) if column.since > table.since
         )
         self._quick = QuickCheck(table.columns)
+        self._accepts = self._quick.accepts
         self._load: Callable[[bytes], R] = msgspec.msgpack.Decoder(table.record).decode
         self._many = list[table.record]  # type: ignore[name-defined]
 
@@ -55,12 +56,13 @@ class RowCodec(Generic[R]):
         """
         table = self.table
         table.check_type(record)
-        values = self._quickly_stored(record) if self._quick.applies else None
-        if values is None:
+        quick = self._quickly_stored(record) if self._quick.applies else None
+        if quick is None:
             values = [table.check_value(column.name, getattr(record, column.name)) for column in self._columns]
+            quick = values, self._canonical(values)
         if table.rule is not None and (wrong := table.rule(record)) is not None:
             raise InvalidArgument(f"{table.name}: {wrong}")
-        return (*values, self._seal(self._canonical(values)))
+        return (*quick[0], self._seal(quick[1]))
 
     def seal_of(self, record: R) -> bytes:
         """The seal that the row of `record` carries; raises as `encode`."""
@@ -77,7 +79,7 @@ class RowCodec(Generic[R]):
                 canonical = self._canonical(values)
             if self._seal(canonical) != row[-1]:
                 raise self._broken_seal(values)
-            if not self._quick.accepts(values, len(whole)):
+            if not self._accepts(values, len(whole)):
                 return self._decode_each(values)
             record = self._load(whole)
         except _PROBLEMS:
@@ -108,19 +110,19 @@ class RowCodec(Generic[R]):
             return None
         return records
 
-    def _quickly_stored(self, record: R) -> Sequence[Stored] | None:
-        """The stored values of a record that passes the quick check; None for one that is to be looked at."""
+    def _quickly_stored(self, record: R) -> tuple[Sequence[Stored], bytes] | None:
+        """The stored values and canonical form of a record that passes the quick check; None for another."""
         try:
             values = self._quick.stored(msgspec.structs.astuple(record))
             if values is None:
                 return None
             whole = _encode(values)
-            if not self._quick.accepts(values, len(whole)):
+            if not self._accepts(values, len(whole)):
                 return None
             self._load(whole)
         except _PROBLEMS:
             return None
-        return values
+        return values, self._canonical(values) if self._defaults else whole
 
     def _canonical(self, values: Iterable[Stored]) -> bytes:
         kept = list(values)

@@ -50,16 +50,18 @@ class QuickCheck:
 
     def _row_check(self) -> Callable[[Sequence[Any], int], bool]:
         """Whether values, whose encoding has so many bytes, are within all limits; a wrong type is a TypeError."""
-        short, texts, reals, ranges = self._short, _getter(self._texts), self._reals, self._ranges
-        filled = _getter(self._filled)
+        short, texts, ranges = self._short, _getter(self._texts), self._ranges
+        reals = _getter(self._reals) if self._reals else None
+        filled = None if self._filled == self._texts else _getter(self._filled)
 
         def accepts(values: Sequence[Any], size: int) -> bool:
-            if size > short or "\0" in "".join(texts(values)) or "" in filled(values):
+            words = texts(values)
+            if size > short or "\0" in "".join(words) or "" in (words if filled is None else filled(values)):
                 return False
             for i, low, high in ranges:
                 if not low <= values[i] <= high:
                     return False
-            return not reals or all(isfinite(values[i]) for i in reals)
+            return reals is None or all(map(isfinite, reals(values)))
 
         return accepts
 
@@ -82,7 +84,7 @@ def _limit(column: Column) -> int:
     return kind.max_bytes if isinstance(kind, Identifier | Text | Blob) else MAX_INTEGER
 
 
-def _getter(indexes: Sequence[int]) -> Callable[[Sequence[Stored]], Sequence[str]]:
+def _getter(indexes: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     if len(indexes) > 1:
         return itemgetter(*indexes)
     return itemgetter(slice(indexes[0], indexes[0] + 1) if indexes else slice(0, 0))
