@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from strongroom.errors import Closed
 
@@ -31,7 +31,7 @@ class Job(Generic[W]):
 
     def __init__(self, work: W) -> None:
         self.work = work
-        self.result: object = None
+        self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
@@ -70,7 +70,7 @@ class Committer(Generic[W]):
         self._last = 1
         """How many jobs the last group had."""
 
-    def submit(self, work: W) -> object:
+    def submit(self, work: W) -> Any:
         """Have `work` run in a group; its result when that is committed. Its error is raised as the same object.
 
         Raises `Closed` after `close`.
@@ -117,7 +117,7 @@ class Committer(Generic[W]):
         for itself alone, and the others wait for that. One caller alone never waits.
         """
         came = 0
-        while came < len(self._queue) < self._last:
+        while came < len(self._queue) < self._last * 1.0:
             came = len(self._queue)
             time.sleep(_MOMENT)
 

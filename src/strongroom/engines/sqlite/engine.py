@@ -143,7 +143,7 @@ class SqliteEngine(Engine):
         return self._snapshots.read(work)
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
-        result: T = self._committer.submit(Work(work, abandoned))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(work, abandoned))
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
@@ -152,13 +152,13 @@ class SqliteEngine(Engine):
                 self._writer.pragma("application_id", APPLICATION_ID)
             return work(rows)
 
-        result: T = self._committer.submit(Work(migrate, lambda: False))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(migrate, lambda: False))
         return result
 
     def _submit(self, change: Callable[[WritableRows], T], inserts: tuple[AnyTable, Row] | None = None) -> T:
         """Run one statement, alone or in whatever group is forming."""
         self._check_outside("call")
-        result: T = self._committer.submit(Work(change, None, inserts))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(change, None, inserts))
         return result
 
     def _tables(self) -> set[str]:

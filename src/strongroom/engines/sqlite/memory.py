@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import apsw
@@ -15,6 +15,7 @@ from strongroom.engine import (
     Committer,
     Durability,
     Engine,
+    Job,
     Rows,
     SchemaRows,
     Sharing,
@@ -47,9 +48,9 @@ class SqliteMemoryEngine(Engine):
         super().__init__("sqlite in memory", seal_key=seal_key)
         group = GroupWriter(self._connection, self._rows_inside, None)
 
-        def run(jobs: object) -> None:
+        def run(jobs: Sequence[Job[Work]]) -> None:
             with self._turn:
-                group.run(jobs)  # type: ignore[arg-type]
+                group.run(jobs)
 
         self._committer: Committer[Work] = Committer(run)
 
@@ -58,11 +59,11 @@ class SqliteMemoryEngine(Engine):
             return work(self._rows_inside)
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
-        result: T = self._committer.submit(Work(work, abandoned))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(work, abandoned))
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
-        result: T = self._committer.submit(Work(work, lambda: False))  # type: ignore[assignment]
+        result: T = self._committer.submit(Work(work, lambda: False))
         return result
 
     def _tables(self) -> set[str]:
