@@ -13,6 +13,7 @@ from strongroom.engine.port import Guard, Rows, WritableRows
 from strongroom.errors import AlreadyExists, Corrupt, InvalidArgument, Unsupported, VersionMismatch
 from strongroom.records import (
     MAX_LIMIT,
+    SEAL,
     AnyTable,
     Key,
     KeyRange,
@@ -182,7 +183,7 @@ class WriteOperations(ReadOperations[W]):
         row = self._codecs[table].encode(expect)
         if table.key_of(row) != tuple(key):
             raise InvalidArgument(f"{table.name}: the expected record has another key")
-        return Guard(len(row) - 1, "seal", row[-1])
+        return Guard(len(row) - 1, SEAL, row[-1])
 
 
 class OpenTransaction(WriteOperations[WritableRows]):

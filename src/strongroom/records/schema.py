@@ -8,11 +8,10 @@ after the fact is noticed.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 
 from strongroom.records.record import Column
-from strongroom.records.table import AnyTable
+from strongroom.records.table import AnyTable, check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +49,19 @@ def _describe(column: Column) -> str:
 class Schema:
     """The tables of one domain. `version` is the number of its steps.
 
-    Raises TypeError for tables that share a name, for a scope without tables, and for a step that does nothing.
+    Raises TypeError for a name over 48 characters or of others than lower-case letters, digits and underscores, for
+    tables that share a name, for a schema without tables, and for a step that does nothing.
     """
 
     def __init__(self, name: str, *tables: AnyTable) -> None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,47}", name):
-            raise TypeError(f"schema name {name!r}: lower-case letters, digits and underscores, at most 48")
+        check_name("schema", name)
         if not tables or len({table.name for table in tables}) != len(tables):
             raise TypeError(f"schema {name}: one or more tables, each name once")
         self.name = name
         self.tables = tables
-        self.version = max(column.since for table in tables for column in table.columns)
-        self.version = max(self.version, *(table.since for table in tables))
+        self.version = max(
+            since for table in tables for since in (table.since, *(column.since for column in table.columns))
+        )
         self.steps = tuple(self._step(number) for number in range(1, self.version + 1))
         for step in self.steps:
             if not step.tables and not step.columns:

@@ -19,7 +19,13 @@ Key = tuple[Stored, ...]
 SEAL: Final = "seal"
 """The name of the column that holds every row's seal; no record may have a field of this name."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
+
+
+def check_name(what: str, name: str) -> None:
+    """Raises TypeError for a name that no table, and no schema, may have."""
+    if not _NAME.fullmatch(name):
+        raise TypeError(f"{what} name {name!r}: lower-case letters, digits and underscores, at most 48")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +92,7 @@ class Table(Generic[R]):
         since: int = 1,
         rule: Callable[[R], str | None] | None = None,
     ) -> None:
-        if not _NAME.fullmatch(name):
-            raise TypeError(f"table name {name!r}: lower-case letters, digits and underscores, at most 48")
+        check_name("table", name)
         self.name = name
         self.record = record
         self.columns = columns_of(record)
@@ -105,8 +110,8 @@ class Table(Generic[R]):
             raise TypeError(f"table {name}: the scope is some of the leading key columns")
         self.key_names = tuple(part.column.name for part in self.key)
         self._key_indexes = tuple(part.index for part in self.key)
-        texts = [part.column.kind for part in self.key]
-        self._short = min(kind.max_bytes if isinstance(kind, Identifier) else 0 for kind in texts)
+        kinds = [part.column.kind for part in self.key]
+        self._short = min(kind.max_bytes if isinstance(kind, Identifier) else 0 for kind in kinds)
         """How long a key's texts may be together without any of them being over its limit; 0: not only texts."""
         if changes.version:
             self._check_version_column(changes.version)
