@@ -109,6 +109,6 @@ def _say_short(table: AnyTable, record: Record) -> None:
 def _way_on(table: AnyTable, last: Record | None, fixed: int) -> str:
     if any(part.column.sensitive for part in table.key[fixed:]):
         return "list more of it with --limit"
-    values = [getattr(last, name) for name in table.key_names[fixed:]]
+    values = table.key_in(last)[fixed:]
     # Written in one word each, so that a value may begin with a dash.
     return "go on with " + " ".join(f"--after={shlex.quote(str(value))}" for value in values)

@@ -6,13 +6,12 @@ Each is given an open engine and the subjects (`strongroom.patterns.Subject`) th
 from strongroom.operations.inspection import Inspection, TableCount, inspect
 from strongroom.operations.listing import get_record, list_records, stored_table
 from strongroom.operations.migration import Plan, migrate, plan
-from strongroom.operations.showing import HIDDEN, parse_key, shown_key, shown_record
+from strongroom.operations.showing import parse_key, shown_record
 from strongroom.operations.stored import StoredTable
 from strongroom.operations.survey import Presence, SchemaState, State, Survey, TableState, survey
 from strongroom.operations.verification import Finding, Kind, Verification, Walked, verify
 
 __all__ = [
-    "HIDDEN",
     "Finding",
     "Inspection",
     "Kind",
@@ -32,7 +31,6 @@ __all__ = [
     "migrate",
     "parse_key",
     "plan",
-    "shown_key",
     "shown_record",
     "stored_table",
     "survey",

@@ -36,8 +36,7 @@ def list_records(
     """
     if type(limit) is not int or limit < 1:
         raise InvalidArgument(f"{stored.table.name}: a limit is an integer from 1 on")
-    rest = stored.table.key_names[len(prefix) :]
-    if not rest:
+    if len(prefix) >= len(stored.table.key):
         raise InvalidArgument(f"{stored.table.name}: this is a full key: get its record instead")
     while limit:
         wanted = min(page, limit)
@@ -46,7 +45,7 @@ def list_records(
         if len(records) < wanted:
             return
         limit -= len(records)
-        after = tuple(getattr(records[-1], name) for name in rest)
+        after = stored.table.key_in(records[-1])[len(prefix) :]
 
 
 def get_record(engine: Engine, stored: StoredTable[Any], *key: Any) -> Record:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from strongroom.errors import InvalidArgument, clip
-from strongroom.records import AnyTable, Document, KeyColumn, Record, Stored
-
-HIDDEN: Final = "<hidden>"
-"""What stands for the value of a sensitive column wherever records are shown."""
+from strongroom.records import HIDDEN, AnyTable, Document, KeyColumn, Record
 
 Plain = dict[str, Any]
 """A record's fields by name, made of nothing but what JSON has."""
-
-
-def shown_key(table: AnyTable, key: Sequence[Stored]) -> tuple[Stored, ...]:
-    """A stored key, or leading values of one, with sensitive parts hidden."""
-    return tuple(HIDDEN if part.column.sensitive else value for value, part in zip(key, table.key, strict=False))
 
 
 def shown_record(table: AnyTable, record: Record) -> Plain:

@@ -16,7 +16,6 @@ from typing import Any
 from strongroom.engine import Engine, Reader, Strength
 from strongroom.engine.catalog import STEPS
 from strongroom.errors import Corrupt, InvalidArgument, show_key
-from strongroom.operations.showing import shown_key
 from strongroom.operations.stored import StoredTable
 from strongroom.operations.survey import PAGE, Presence, State, Survey, survey
 from strongroom.patterns import OrderedMapping, Subject
@@ -254,7 +253,7 @@ class _Positions:
 
 
 def _finding(kind: Kind, table: AnyTable, key: Key, what: str, column: str = "") -> Finding:
-    return Finding(kind, table.name, shown_key(table, key), column, what)
+    return Finding(kind, table.name, table.shown_key(key), column, what)
 
 
 def _bare(fault: Corrupt, table: AnyTable, key: Key) -> str:

@@ -109,8 +109,7 @@ class Log(Generic[R]):
 
     def _entry(self, stream: tuple[Any, ...], position: int, make: Callable[[int], R]) -> R:
         entry = make(position)
-        key = tuple(getattr(entry, name) for name in self.table.key_names)
-        if key != (*stream, position):
+        if self.table.key_in(entry) != (*stream, position):
             raise InvalidArgument(f"{self.table.name}: the entry made for position {position} has another key")
         return entry
 

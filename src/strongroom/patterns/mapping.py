@@ -32,7 +32,7 @@ class UniqueMapping(Generic[M]):
         try:
             port.insert(self.table, entry)
         except AlreadyExists:
-            key = tuple(getattr(entry, name) for name in self.table.key_names)
+            key = self.table.key_in(entry)
             owner = port.get(self.table, *key)
             if owner is None:
                 raise VersionMismatch(f"{self.table.show(key)} was released at this moment") from None
@@ -41,8 +41,7 @@ class UniqueMapping(Generic[M]):
 
     def release(self, port: Writer, entry: M) -> bool:
         """Give the key up if exactly `entry` owns it (W3): whether it did."""
-        key = tuple(getattr(entry, name) for name in self.table.key_names)
-        return port.delete(self.table, *key, expect=entry)
+        return port.delete(self.table, *self.table.key_in(entry), expect=entry)
 
 
 class OrderedMapping(Generic[M, R]):
@@ -97,7 +96,7 @@ class OrderedMapping(Generic[M, R]):
         try:
             return self.table.store_key(self.locate(entry))
         except InvalidArgument as problem:
-            key = tuple(getattr(entry, name) for name in self.mapping.key_names)
+            key = self.mapping.key_in(entry)
             raise Corrupt(
                 f"{self.mapping.show(key)} points to what can't be ({problem})", table=self.mapping.name, key=key
             ) from None
@@ -110,6 +109,6 @@ class OrderedMapping(Generic[M, R]):
         """What is wrong between an entry and the record that is stored where it points to; None if they agree."""
         if record is not None and self._agrees(entry, record):
             return None
-        key = tuple(getattr(entry, name) for name in self.mapping.key_names)
+        key = self.mapping.key_in(entry)
         wrong = "points to nothing" if record is None else f"disagrees with {self.table.show(self.locate(entry))}"
         return Corrupt(f"{self.mapping.show(key)} {wrong}", table=self.mapping.name, key=key)

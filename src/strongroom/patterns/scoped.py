@@ -130,12 +130,12 @@ class ScopedTable(Generic[R]):
 
     def key_of(self, record: R) -> tuple[Any, ...]:
         """The record's key without the scope's values."""
-        return tuple(getattr(record, name) for name in self.table.key_names[len(self._scope) :])
+        return self.table.key_in(record)[len(self._scope) :]
 
     def check_scope(self, record: R) -> None:
         """Raises `ScopeMismatch` for a record of another scope (S2), `InvalidArgument` for one of another type."""
         self.table.check_type(record)
-        named = tuple(getattr(record, name) for name in self.table.key_names[: len(self._scope)])
+        named = self.table.key_in(record)[: len(self._scope)]
         if named != self._scope:
             raise ScopeMismatch(
                 f"{self.table.name}: a record of {show_key(named)} in the scope {show_key(self._scope)}"

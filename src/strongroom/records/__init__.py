@@ -22,6 +22,7 @@ from strongroom.records.record import Column, Record
 from strongroom.records.schema import Schema, Step
 from strongroom.records.seal import SEAL_BYTES, Sealer
 from strongroom.records.table import (
+    HIDDEN,
     MEMBERSHIP,
     NEVER,
     REPLACEABLE,
@@ -36,6 +37,7 @@ from strongroom.records.table import (
 )
 
 __all__ = [
+    "HIDDEN",
     "MAX_INTEGER",
     "MAX_LIMIT",
     "MEMBERSHIP",

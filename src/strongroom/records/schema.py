@@ -59,9 +59,7 @@ class Schema:
             raise TypeError(f"schema {name}: one or more tables, each name once")
         self.name = name
         self.tables = tables
-        self.version = max(
-            since for table in tables for since in (table.since, *(column.since for column in table.columns))
-        )
+        self.version = max(*(table.since for table in tables), *(c.since for table in tables for c in table.columns))
         self.steps = tuple(self._step(number) for number in range(1, self.version + 1))
         for step in self.steps:
             if not step.tables and not step.columns:

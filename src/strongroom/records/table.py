@@ -19,6 +19,9 @@ Key = tuple[Stored, ...]
 SEAL: Final = "seal"
 """The name of the column that holds every row's seal; no record may have a field of this name."""
 
+HIDDEN: Final = "<hidden>"
+"""What stands for the value of a sensitive column wherever keys and records are shown."""
+
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
 
 
@@ -123,6 +126,10 @@ class Table(Generic[R]):
         """The key of a row in stored form."""
         return tuple([row[i] for i in self._key_indexes])
 
+    def key_in(self, record: R) -> tuple[Any, ...]:
+        """The values of a record's key columns, in the key's order, as the record has them."""
+        return tuple([getattr(record, name) for name in self.key_names])
+
     def store_key(self, key: Sequence[Any], *, partial: bool = False) -> Key:
         """The stored form of a key, or (`partial`) of leading values of one.
 
@@ -186,8 +193,11 @@ class Table(Generic[R]):
 
     def show(self, key: Sequence[Stored]) -> str:
         """The table and a key of it, as messages name a row; sensitive parts hidden."""
-        shown = ["<hidden>" if part.column.sensitive else value for value, part in zip(key, self.key, strict=False)]
-        return f"{self.name}{show_key(shown)}"
+        return f"{self.name}{show_key(self.shown_key(key))}"
+
+    def shown_key(self, key: Sequence[Stored]) -> Key:
+        """A key in stored form, or leading values of one, with sensitive parts hidden."""
+        return tuple(HIDDEN if part.column.sensitive else value for value, part in zip(key, self.key, strict=False))
 
     def _key_column(self, part: str) -> KeyColumn:
         name = part.removeprefix("-")
