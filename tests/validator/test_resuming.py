@@ -12,13 +12,14 @@ import pytest
 import strongroom
 from strongroom.conformance.stopping import Stopped, StoppingEngine
 from strongroom.domains.stovepipe import BuildStatus, Issue, RequestState, Storage
-from strongroom.engine import Engine
-from strongroom.validator import execution
+from strongroom.engine import Backoff, Engine
+from strongroom.patterns import ScopedTable
+from strongroom.validator import execution, pipeline
 from strongroom.validator.claims import Claims
 from strongroom.validator.crew import Began, Ended
 from strongroom.validator.execution import Execution
 from strongroom.validator.recipe import Recipe
-from strongroom.validator.records import RunState
+from strongroom.validator.records import Run, RunState
 from strongroom.validator.repository import Repository, commit_uri
 from strongroom.validator.runs import Runs
 from strongroom.validator.trunk import Trunk
@@ -167,6 +168,24 @@ def test_a_command_whose_fate_is_unknown_says_nothing_of_its_commit(
     validate(room, repository, tmp_path)
     check_end(room, repository)
     assert command.calls == 2
+
+
+def test_an_engine_that_is_away_when_a_command_ends_is_waited_for(
+    command: Command, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = strongroom.open("memory://")
+    monkeypatch.setattr(pipeline, "PATIENT", Backoff(attempts=4, first_ms=1, cap_ms=1))
+    real, faults = ScopedTable.update, [strongroom.Unavailable("away")] * 2
+
+    def update(table: ScopedTable[Any], record: Any, *, expect: Any) -> None:
+        if isinstance(record, Run) and record.state is RunState.ENDED and faults:
+            raise faults.pop()
+        real(table, record, expect=expect)
+
+    monkeypatch.setattr(ScopedTable, "update", update)
+    validate(room, repository, tmp_path)
+    check_end(room, repository)
+    assert (command.calls, faults) == (1, [])
 
 
 def test_a_stopped_command_leaves_its_commit_to_the_next_call(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from strongroom.domains.stovepipe import OutcomeReason, RequestState, ValidationFact
 from strongroom.validator.history import commit_of
-from strongroom.validator.records import Run
+from strongroom.validator.records import Run, RunState
 
 _SHORT: Final = 10
 _STYLES: Final = {
@@ -44,8 +44,8 @@ _FAILURES: Final = {
 
 
 def duration(run: Run | None) -> str:
-    """How long a run took."""
-    if run is None:
+    """How long a run took; "-" for one that has not ended."""
+    if run is None or run.state is RunState.RUNNING:
         return "-"
     seconds = run.duration_ms / 1000
     if seconds < 60:

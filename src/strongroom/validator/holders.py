@@ -33,7 +33,8 @@ class Holder:
 
 def this_host() -> str:
     """The host, its boot and the namespace of process ids: two processes with the same can see each other."""
-    return f"{platform.node()[:255]} {_read('/proc/sys/kernel/random/boot_id')} {_link('/proc/self/ns/pid')}".strip()
+    name = platform.node().encode("ascii", "replace").decode()[:255]
+    return f"{name} {_read('/proc/sys/kernel/random/boot_id')} {_link('/proc/self/ns/pid')}".strip()
 
 
 def is_gone(host: str, process: int, process_start: str) -> bool:

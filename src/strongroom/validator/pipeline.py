@@ -30,7 +30,7 @@ from strongroom.domains.stovepipe.flows import (
     record,
 )
 from strongroom.domains.stovepipe.records import ISSUE_MARKS
-from strongroom.engine import retry
+from strongroom.engine import Backoff, retry
 from strongroom.errors import AlreadyExists, Unavailable, VersionMismatch
 from strongroom.patterns import ScopedTable
 from strongroom.validator import execution, junit
@@ -46,6 +46,9 @@ from strongroom.validator.worktrees import Worktrees
 
 SLOTS: Final = 10_000
 """More than any queue has at work: each process limits itself by its own number of jobs, and the slots count them."""
+
+PATIENT: Final = Backoff(attempts=12, first_ms=200, cap_ms=5_000)
+"""For an engine that is away just when a command has ended: what that came to may have taken hours."""
 
 
 class Interrupted(Exception):
@@ -176,9 +179,13 @@ class Pipeline:
             if done.cancelled:
                 raise Interrupted
             raise Unavailable(f"what came of the command at {commit_of(run.uri)} is not known: {done.reason}")
-        try:
+
+        def keep() -> Run:
             hold.renew()
             return self.runs.end(run, done, analysis)
+
+        try:
+            return retry(keep, on=Unavailable, backoff=PATIENT)
         except VersionMismatch as fault:
             raise ClaimLost(f"the run {run.build} was given up by another holder") from fault
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from strongroom.domains.stovepipe import AlreadyExists, Storage
-from strongroom.errors import VersionMismatch
+from strongroom.domains.stovepipe import Storage
+from strongroom.errors import AlreadyExists, VersionMismatch
 from strongroom.patterns import ScopedTable
 from strongroom.records import MAX_LIMIT
 from strongroom.validator.analysis import Analysis
@@ -38,12 +38,13 @@ class Runs:
         return self._rows.scan(request_id, limit=MAX_LIMIT)
 
     def end(self, run: Run, execution: Execution, analysis: Analysis) -> Run:
-        """Keep what a run came to, projects and issues first: the run as it is stored then.
+        """Keep what a run came to, projects and issues first: the run as it is stored then. May be tried again.
 
         Raises `VersionMismatch`, the run as it was, if it has been given up meanwhile.
         """
         for project, degree in analysis.projects.items():
-            self._projects.insert(RunProject(run.queue, run.request_id, run.attempt, project, degree))
+            with suppress(AlreadyExists):
+                self._projects.insert(RunProject(run.queue, run.request_id, run.attempt, project, degree))
         for issue in analysis.issues:
             with suppress(AlreadyExists):
                 self._storage.build_issues.create(run.build, issue)
