@@ -48,7 +48,7 @@ class WalKeeper:
 
     def after_commit(self) -> None:
         """Copy the WAL back when it is worth it, and clear the way for that when it is long."""
-        if self.pages < _ROUTINE_PAGES:
+        if self.pages < min(_ROUTINE_PAGES, self._limit):
             return
         self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
         if self.pages >= max(self._limit, self._next_try) and not self._start_over():

@@ -104,6 +104,9 @@ class GroupWriter:
             for run in _runs(jobs):
                 if len(run) >= _WORTH_CARRYING and self._insert_together(run):
                     continue
+                if not self._connection.in_transaction:
+                    # SQLite has rolled everything back by itself: what ran now would be kept, and be run once more.
+                    return run[0]
                 for job in run:
                     if self._attempt(job) and len(jobs) > 1:
                         self._roll_back()
