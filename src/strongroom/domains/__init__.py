@@ -1,1 +1,1 @@
-"""The domains: ready stores for five kinds of control plane, each on the port alone."""
+"""The domains: ready stores for kinds of control plane, each on the port alone."""

@@ -81,11 +81,15 @@ class OrderedMapping(Generic[M, R]):
         limit: int,
         reverse: bool = False,
     ) -> list[R]:
-        """The records in the mapping's order; arguments and faults as `Engine.scan`.
+        """The records in the mapping's order; arguments and faults as `Engine.scan`, and as `records`."""
+        entries = reader.scan(self.mapping, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse)
+        return self.records(reader, entries)
+
+    def records(self, reader: Reader, entries: Sequence[M]) -> list[R]:
+        """The records that the entries point to, in their order; faults as `Engine.get_many`.
 
         Raises `Corrupt` for an entry whose record is missing or another than it describes: then no partial page.
         """
-        entries = reader.scan(self.mapping, *prefix, start=start, stop=stop, after=after, limit=limit, reverse=reverse)
         records = reader.get_many(self.table, [self._key_in_table(entry) for entry in entries])
         for entry, record in zip(entries, records, strict=True):
             if (fault := self.fault(entry, record)) is not None:

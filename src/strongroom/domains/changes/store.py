@@ -44,8 +44,7 @@ class ChangeStore:
         an identifier out of range, metadata that are not the text of one JSON value, and an `updated_at` that is
         not `created_at`.
         """
-        if type(claim) is not ChangeRecord:
-            raise InvalidArgument(f"{CHANGES.name}: expected a ChangeRecord, not {type(claim).__name__}")
+        CHANGES.check_type(claim)
         if claim.updated_at not in (0, claim.created_at):
             raise InvalidArgument(f"{CHANGES.name}.updated_at: expected created_at, in a claim that is new")
         new = claim.replace(metadata=_metadata(claim.metadata), updated_at=claim.created_at)

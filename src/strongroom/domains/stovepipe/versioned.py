@@ -63,6 +63,6 @@ class VersionedStore(Generic[V]):
         self._table.check_value("version", old_version)
         key = self._rows.key_of(updated)
         stored = self._rows.find(*key)
-        if stored is None or getattr(stored, "version") != old_version:  # noqa: B009 - `Record` itself has none
+        if stored is None or getattr(stored, self._table.changes.version) != old_version:
             raise VersionMismatch(f"{self._table.show((self._queue, *key))} is not as expected, or not there")
         return updated.replace(**{name: getattr(stored, name) for name in self.retained})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from strongroom.domains.stovepipe.faults import AlreadyExists, NotFound, VersionMismatch
@@ -10,7 +11,7 @@ from strongroom.domains.stovepipe.records import QUEUES, Queue
 from strongroom.domains.stovepipe.storage import Storage
 from strongroom.engine import Backoff, retry
 from strongroom.errors import InvalidArgument
-from strongroom.records import MAX_INTEGER
+from strongroom.records import MAX_INTEGER, AnyTable, Stored
 
 RIVALS: Final = Backoff(attempts=64, first_ms=0.5, cap_ms=20)
 """For rows that all workers of a queue change: short waits, and more of them than rivals can be."""
@@ -42,7 +43,10 @@ def change_queue(storage: Storage, change: Callable[[Queue], Queue], *, create: 
         except NotFound:
             if not create:
                 raise
-            return _create_queue(storage, change(Queue(storage.queue)))
+            created = change(Queue(storage.queue))
+            with creating(QUEUES, storage.queue):
+                storage.queues.create(created)
+            return created
         changed = change(queue)
         if changed == queue:
             return queue
@@ -52,9 +56,10 @@ def change_queue(storage: Storage, change: Callable[[Queue], Queue], *, create: 
     return retry(attempt, backoff=RIVALS)
 
 
-def _create_queue(storage: Storage, queue: Queue) -> Queue:
+@contextmanager
+def creating(table: AnyTable, *key: Stored) -> Iterator[None]:
+    """Create a row in a compare-and-set loop: where a rival was first, `VersionMismatch`, so that it is read again."""
     try:
-        storage.queues.create(queue)
+        yield
     except AlreadyExists as fault:
-        raise VersionMismatch(f"{QUEUES.show((queue.name,))} was created at this moment") from fault
-    return queue
+        raise VersionMismatch(f"{table.show(key)} was created at this moment") from fault

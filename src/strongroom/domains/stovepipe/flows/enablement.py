@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from strongroom.domains.stovepipe.faults import FAULTS, AlreadyExists, NotFound, VersionMismatch
-from strongroom.domains.stovepipe.flows._common import RIVALS, change_queue, moment
+from strongroom.domains.stovepipe.flows._common import RIVALS, change_queue, creating, moment
 from strongroom.domains.stovepipe.flows._named_log import NamedLog
 from strongroom.domains.stovepipe.flows.faults import OperationConflict
 from strongroom.domains.stovepipe.records import (
@@ -144,16 +144,11 @@ class _Operations(NamedLog[QueueLog]):
         try:
             stored = self._storage.queue_summaries.get(entry.queue)
         except NotFound:
-            self._create(summary)
+            with creating(QUEUE_SUMMARIES, entry.queue):
+                self._storage.queue_summaries.create(summary)
             return
         if stored.enablement_sequence < entry.sequence:
             self._storage.queue_summaries.update(summary, stored.version, stored.version + 1)
-
-    def _create(self, summary: QueueSummary) -> None:
-        try:
-            self._storage.queue_summaries.create(summary)
-        except AlreadyExists as fault:
-            raise VersionMismatch(f"{QUEUE_SUMMARIES.show((summary.queue,))} was created at this moment") from fault
 
     def _broken(self, registered: EnablementOperation) -> Corrupt:
         key = (registered.queue, registered.sequence)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
-from strongroom.domains.stovepipe.faults import FAULTS, AlreadyExists, VersionMismatch
-from strongroom.domains.stovepipe.flows._common import RIVALS, moment
+from strongroom.domains.stovepipe.faults import FAULTS, AlreadyExists
+from strongroom.domains.stovepipe.flows._common import RIVALS, creating, moment
 from strongroom.domains.stovepipe.flows.request_ids import is_newer, request_number
 from strongroom.domains.stovepipe.issues import START, Issue, IssueCursor
 from strongroom.domains.stovepipe.records import (
@@ -90,10 +90,8 @@ class _Run:
         """Move the queue's mark to this one if that is newer; `VersionMismatch` where another came between."""
         stored = self._marks.find()
         if stored is None:
-            try:
+            with creating(ISSUE_MARKS, mark.queue):
                 self._marks.insert(mark)
-            except AlreadyExists as fault:
-                raise VersionMismatch(f"{ISSUE_MARKS.show((mark.queue,))} was created at this moment") from fault
         elif is_newer(mark.request_id, stored.request_id):
             self._marks.update(mark.replace(version=stored.version + 1), expect=stored.version)
 

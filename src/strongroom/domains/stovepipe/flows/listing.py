@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from strongroom.domains.stovepipe.flows._common import moment
-from strongroom.domains.stovepipe.records import REQUEST_SUMMARIES, RequestAcceptance, RequestSummary
+from strongroom.domains.stovepipe.records import RequestAcceptance, RequestSummary
 from strongroom.domains.stovepipe.requests import AcceptanceCursor, AcceptanceRange
 from strongroom.domains.stovepipe.storage import BY_ACCEPTANCE, Storage
 from strongroom.errors import CursorExpired, InvalidArgument
@@ -73,38 +73,13 @@ def list_requests(
     page = found[:limit]
     # A token is only given where a further request was seen.
     further = _token(storage, wanted, page[-1]) if len(found) > limit else ""
-    return RequestPage(_summaries(storage, page), further)
+    return RequestPage(BY_ACCEPTANCE.records(storage.engine, page), further)
 
 
 def check_page(limit: int) -> None:
     """Raises `InvalidArgument` for a page of fewer than 1 or more than 200."""
     if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
         raise InvalidArgument(f"a page has a limit from 1 to {MAX_PAGE}")
-
-
-def _summaries(storage: Storage, page: list[RequestAcceptance]) -> list[RequestSummary]:
-    for entry in page:
-        if not _fits(entry):
-            _check(entry, None)
-    summaries = storage.engine.get_many(REQUEST_SUMMARIES, [BY_ACCEPTANCE.locate(entry) for entry in page])
-    for entry, summary in zip(page, summaries, strict=True):
-        _check(entry, summary)
-    return [summary for summary in summaries if summary is not None]
-
-
-def _fits(entry: RequestAcceptance) -> bool:
-    """Whether a request can have the entry's id: an acceptance has room for a longer one."""
-    try:
-        REQUEST_SUMMARIES.store_key(BY_ACCEPTANCE.locate(entry))
-    except InvalidArgument:
-        return False
-    return True
-
-
-def _check(entry: RequestAcceptance, summary: RequestSummary | None) -> None:
-    fault = BY_ACCEPTANCE.fault(entry, summary)
-    if fault is not None:
-        raise fault
 
 
 def _token(storage: Storage, wanted: AcceptanceRange, last: RequestAcceptance) -> str:
