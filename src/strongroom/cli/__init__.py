@@ -17,9 +17,11 @@ from typer.core import TyperGroup
 
 import strongroom
 from strongroom.cli import output
+from strongroom.cli.conform import conform
 from strongroom.cli.inspect import inspect
 from strongroom.cli.listing import get, ls
 from strongroom.cli.migrate import migrate
+from strongroom.cli.mutants import mutants
 from strongroom.cli.report import report
 from strongroom.cli.validate import CommandBehindDashes, validate
 from strongroom.cli.verify import verify
@@ -75,6 +77,7 @@ def _strongroom(
 _VALIDATE = "Validate a branch"
 _LOOK = "Look at a store"
 _CHANGE = "Change a store"
+_PROVE = "Prove an engine"
 
 app.command(rich_help_panel=_VALIDATE, cls=CommandBehindDashes)(validate)
 app.command(rich_help_panel=_VALIDATE)(report)
@@ -83,6 +86,8 @@ app.command(rich_help_panel=_LOOK)(verify)
 app.command(rich_help_panel=_LOOK)(ls)
 app.command(rich_help_panel=_LOOK)(get)
 app.command(rich_help_panel=_CHANGE)(migrate)
+app.command(rich_help_panel=_PROVE)(conform)
+app.command(rich_help_panel=_PROVE)(mutants)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from rich.console import Console
@@ -85,7 +85,10 @@ def say(*parts: Part) -> None:
 
 def remark(*parts: Part) -> None:
     """One line beside the answer."""
+    with suppress(BrokenPipeError):
+        pass  #FLUSH  # where both go to one place, a remark stands behind what was said before it
     _print(remarks, parts)
+    remarks.file.flush()
 
 
 def say_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
@@ -103,15 +106,15 @@ def emit(value: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def progress(*, as_json: bool) -> Iterator[Callable[[str, int, int | None], None]]:
+def progress(*, as_json: bool, unit: str = "rows") -> Iterator[Callable[[str, int, int | None], None]]:
     """Show on the terminal, if there is one to show it on, how far a long command has come.
 
-    What it gives is called with the name of the thing under way, how much of it is done, and how much there is of
-    it (None: unknown). It leaves nothing behind on the terminal.
+    What it gives is called with the name of the thing under way, how much of it is done, in `unit`, and how much there
+    is of it (None: unknown). It leaves nothing behind on the terminal.
     """
     # Lines of an answer must go through the console that the bar is on, or they would run into each other.
     console = answers if answers.is_terminal else remarks
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), _Count())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), _Count(unit))
     hidden = not console.is_terminal or (as_json and console is answers)
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         under_way = bar.add_task("", total=None)
@@ -130,9 +133,13 @@ def close_broken_pipe() -> int:
 
 
 class _Count(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
         of = "" if task.total is None else f" of {task.total:,.0f}"
-        return Text(f"{task.completed:,.0f}{of} rows")
+        return Text(f"{task.completed:,.0f}{of} {self._unit}")
 
 
 def _print(console: Console, parts: Sequence[Part]) -> None:

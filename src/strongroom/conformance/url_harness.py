@@ -44,6 +44,7 @@ class UrlHarness(Harness):
         self._seal_key = seal_key
         self._number = next(_numbers)
         self._files = parsed.scheme == "sqlite" and parsed.place != IN_MEMORY
+        self._held = "exclusive" in parsed.options
         self._memory: Engine | None = None
 
     @property
@@ -73,7 +74,9 @@ class UrlHarness(Harness):
         if self.name == "memory":
             abilities.add(Ability.TAMPER)
         if self._files:
-            abilities |= {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.EXCLUSIVE, *_NO_WRITES}
+            abilities |= {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, *_NO_WRITES}
+        if self._files and not self._held:
+            abilities.add(Ability.EXCLUSIVE)
         return frozenset(abilities)
 
     def tamper(self, table: AnyTable, key: Sequence[Any], column: str, value: Stored) -> bool:
@@ -99,7 +102,7 @@ class UrlHarness(Harness):
 
     @property
     def exclusive_url(self) -> str:
-        if not self._files:
+        if not self._files or self._held:
             raise self._unable(Ability.EXCLUSIVE)
         url = self._url()
         return f"{url}{'&' if '?' in url else '?'}exclusive=1"

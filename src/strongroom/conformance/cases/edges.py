@@ -187,6 +187,37 @@ def a_store_that_another_key_seals_is_refused(kit: Kit) -> None:
     checks.raises(InvalidArgument, "the key of the store", other.check_seal_key, naming=["sealed"])
 
 
+@case("C1")
+def what_one_thread_is_inside_of_hinders_no_other(kit: Kit) -> None:
+    engine = kit.engine
+    inside, go = threading.Event(), threading.Event()
+
+    def hold(_function_s: Any) -> None:
+        inside.set()
+        go.wait(PATIENCE)
+
+    for outer in (engine.write, engine.read):
+        inside.clear()
+        go.clear()
+        first = Started(partial(outer, hold))
+        try:
+            checks.true(inside.wait(PATIENCE), "the function begins")
+            # They may have to wait for it, but are no part of it.
+            others: list[Started[Any]] = [
+                Started(partial(engine.get, MARKS, "a")),
+                Started(partial(engine.put, PAIRS, Pair("p", outer.__name__))),
+                Started(lambda: engine.read(lambda reader: reader.get(MARKS, "a"))),
+                Started(lambda: engine.write(lambda transaction: transaction.get(MARKS, "a"))),
+            ]
+            for other in others:
+                other.wait(0.02)
+        finally:
+            go.set()
+        first.end("the function").value()
+        for other in others:
+            other.end("a call beside it").value()
+
+
 @case("D4", Ability.EXCLUSIVE)
 def a_holder_that_is_closing_holds_to_the_last(kit: Kit) -> None:
     inside, go = threading.Event(), threading.Event()

@@ -157,9 +157,8 @@ def sqlite_answers_handed_to_the_wrong_neighbour(patch: Patches) -> None:
     patch.method(GroupWriter, "run", turned)
 
 
-@mutant("R1", on=SQLITE)
-def sqlite_result_handed_out_before_the_commit(patch: Patches) -> None:
-    """A write function's caller gets its result while the commit is still on its way."""
+def _answer_early(patch: Patches, seconds: float) -> None:
+    """Have a write function's caller go on as soon as the function has returned, so long before the commit."""
 
     def write(self: Any, work: Callable[[Any], Any], abandoned: Callable[[], bool]) -> Any:
         answers: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
@@ -171,7 +170,7 @@ def sqlite_result_handed_out_before_the_commit(patch: Patches) -> None:
                 answers.put((False, raised))
                 raise
             answers.put((True, result))
-            time.sleep(0.01)
+            time.sleep(seconds)
             return result
 
         def later() -> None:
@@ -187,6 +186,18 @@ def sqlite_result_handed_out_before_the_commit(patch: Patches) -> None:
         return answer
 
     patch.method(SqliteEngine, "_write", write)
+
+
+@mutant("R1", on=SQLITE)
+def sqlite_result_handed_out_before_the_commit(patch: Patches) -> None:
+    """A write function's caller gets its result while the commit is still on its way."""
+    _answer_early(patch, 0.01)
+
+
+@mutant("D1", on=SQLITE)
+def sqlite_acknowledged_before_it_is_written(patch: Patches) -> None:
+    """What a writer was told is kept is written a little later, and lost if its process is killed by then."""
+    _answer_early(patch, 0.05)
 
 
 @mutant("R2", on=SQLITE)

@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from typing import Final
 from strongroom.conformance.flushes import FlushCountingHarness
 from strongroom.conformance.harness import Harness
 from strongroom.conformance.kit import Case
-from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants, find
+from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants
 from strongroom.conformance.report import Outcome
 from strongroom.conformance.runner import introduce, run_case
 from strongroom.conformance.single_record import SingleRecordEngine
@@ -86,8 +86,8 @@ Watch = Callable[[Catch], None]
 
 
 def hunt(
+    mutants: Sequence[Mutant] = (),
     *,
-    only: Collection[str] = (),
     slow: bool = True,
     folder: Path | None = None,
     progress: Progress | None = None,
@@ -96,15 +96,13 @@ def hunt(
     """Run the kit against the mutants, one after the other, in this process.
 
     Arguments:
-        only: the names of the mutants to hunt; all if empty.
+        mutants: the ones to hunt, such as ``find(NAME)`` answers; all if empty.
         slow: whether the cases that are slow by nature are tried on what all others leave alive.
         folder: where stores that are files are made; a temporary one if None.
         progress: called before each mutant and at the end.
         watch: called after each mutant on each ground.
-
-    Raises `InvalidArgument` for a name that no mutant has.
     """
-    chosen = [find(name) for name in dict.fromkeys(only)] or list(all_mutants())
+    chosen = mutants or all_mutants()
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strongroom-mutants-")))
         grounds = _Grounds(place)
@@ -250,10 +248,3 @@ def _at_large(mutant: Mutant) -> Iterator[Callable[[], bool]]:
             del os.environ[VARIABLE]
         else:
             os.environ[VARIABLE] = before
-
-
-def table(catches: Sequence[Catch]) -> list[tuple[str, str, str]]:
-    """One line for each catch: the mutant, where, and what caught it."""
-    return [
-        (c.mutant, c.ground, f"{c.clause} {c.caught_by}" if c.caught_by else f"SURVIVED: {c.note}") for c in catches
-    ]

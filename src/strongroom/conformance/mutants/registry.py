@@ -21,6 +21,7 @@ MODULES: Final = (
     "kernel_values",
     "kernel_proofs",
     "kernel_calls",
+    "kernel_functions",
     "kernel_schemas",
     "patterns",
 )
