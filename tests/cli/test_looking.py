@@ -223,6 +223,16 @@ def test_pages_together_are_the_whole_listing(
     assert pages == whole
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_the_way_on_comes_last_also_where_both_streams_go_to_one_place(
+    command: list[str], url: str, form: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    words = [*command, "ls", url, "shop_orders", "--limit", "2", *form]
+    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    assert ran.stdout.splitlines()[2].startswith("there is more: ")
+
+
 def test_a_way_on_survives_the_shell(run: Run, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/odd.db"
     odd = ["-1", "a b", "it's", "$HOME", "[bold]", "ü"]

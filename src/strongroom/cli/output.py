@@ -86,7 +86,7 @@ def say(*parts: Part) -> None:
 def remark(*parts: Part) -> None:
     """One line beside the answer."""
     with suppress(BrokenPipeError):
-        pass  #FLUSH  # where both go to one place, a remark stands behind what was said before it
+        answers.file.flush()  # where both go to one place, a remark stands behind what was said before it
     _print(remarks, parts)
     remarks.file.flush()
 
