@@ -1,8 +1,9 @@
 """The one fault vocabulary (contract E).
 
 Every fault that leaves Strongroom is one of these. A driver's exception never leaves its engine: it is the
-``__cause__`` of one of these. Messages name tables, keys and columns, never the values of other columns.
-Domains subclass the ones their callers catch, so that two domains' faults are never mixed up.
+``__cause__`` of one of these. Messages name tables, keys and columns, and show no other value but the one, clipped,
+that `Corrupt` found in a column which is not sensitive (E2, R4). Domains subclass the ones their callers catch, so
+that two domains' faults are never mixed up.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from strongroom.engine.base import Engine
@@ -35,21 +34,21 @@ def open(url: str, *, seal_key: bytes | None = None) -> Engine:
         seal_key: 16 to 64 bytes that seal every row; a store keeps to the key that it was made with.
 
     Raises `InvalidArgument` for a URL, option or key that can't be, `Unsupported` where the engine's driver is not
-    installed, `StoreHeld`, `Unavailable` and `Corrupt` as the engine finds the store.
+    installed, `NotFound` for a store that is not there and is not to be made, `StoreHeld`, `Unavailable` and `Corrupt` as the engine finds the store.
     """
     parsed = StoreUrl.parse(url)
     return _opener(parsed.scheme)(parsed, seal_key=seal_key)
 
 
 def _opener(scheme: str) -> Opener:
-    if scheme in BUILT_IN:
-        module, _, name = BUILT_IN[scheme].partition(":")
+    built_in = [EntryPoint(scheme, BUILT_IN[scheme], GROUP)] if scheme in BUILT_IN else []
+    for point in built_in or entry_points(group=GROUP, name=scheme):
         try:
-            opener: Opener = getattr(importlib.import_module(module), name)
+            opener: Opener = point.load()
         except ImportError as missing:
-            raise Unsupported(f"the {scheme} engine needs a driver: pip install 'strongroom[{scheme}]'") from missing
+            package = point.dist.name if point.dist else "strongroom"
+            raise Unsupported(
+                f"the {scheme} engine can't be loaded ({missing}): pip install {package} brings what it needs"
+            ) from missing
         return opener
-    for point in entry_points(group=GROUP, name=scheme):
-        loaded: Opener = point.load()
-        return loaded
     raise InvalidArgument(f"no engine for {scheme}:// - known are {', '.join(schemes())}")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from strongroom.errors import InvalidArgument
+
+_DIGITS: Final = 15
+"""Of a number in an option: more than anyone means, and few enough to be read in no time."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +50,23 @@ class StoreUrl:
         return f"{self.scheme}://{place}" + ("?" + "&".join(self.options) if self.options else "")
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """An option that is 1 or 0."""
+        """An option that is 1 or 0; `InvalidArgument` for anything else."""
         value = self.options.get(name, str(int(default)))
         if value not in ("0", "1"):
             raise InvalidArgument(f"{self.scheme} URL: {name} is 0 or 1")
         return value == "1"
 
     def number(self, name: str, default: int, *, minimum: int = 0) -> int:
-        """An option that is a whole number."""
+        """An option that is a whole number of at most 15 digits; `InvalidArgument` for anything else."""
         text = self.options.get(name, str(default))
-        if not (text.isascii() and text.isdigit() and int(text) >= minimum):
-            raise InvalidArgument(f"{self.scheme} URL: {name} is a whole number of at least {minimum}")
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= minimum):
+            raise InvalidArgument(
+                f"{self.scheme} URL: {name} is a whole number of at least {minimum} and at most {_DIGITS} digits"
+            )
         return int(text)
 
     def choice(self, name: str, default: str, allowed: Iterable[str]) -> str:
-        """An option that is one of a few words."""
+        """An option that is one of a few words; `InvalidArgument` for any other."""
         value = self.options.get(name, default)
         if value not in allowed:
             raise InvalidArgument(f"{self.scheme} URL: {name} is one of {', '.join(allowed)}")
