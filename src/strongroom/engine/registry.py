@@ -34,7 +34,8 @@ def open(url: str, *, seal_key: bytes | None = None) -> Engine:
         seal_key: 16 to 64 bytes that seal every row; a store keeps to the key that it was made with.
 
     Raises `InvalidArgument` for a URL, option or key that can't be, `Unsupported` where the engine's driver is not
-    installed, `NotFound` for a store that is not there and is not to be made, `StoreHeld`, `Unavailable` and `Corrupt` as the engine finds the store.
+    installed, `NotFound` for a store that is not there and is not to be made, `StoreHeld`, `Unavailable` and `Corrupt`
+    as the engine finds the store.
     """
     parsed = StoreUrl.parse(url)
     return _opener(parsed.scheme)(parsed, seal_key=seal_key)
