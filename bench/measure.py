@@ -7,14 +7,18 @@ the medians and that of the minima stand beside it: where the three disagree, th
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 Unit = Literal["us", "op/s", "MB"]
+
+_COLLECT_SECONDS: Final = 1.0
+"""How long garbage may gather."""
 
 _MOST_CHUNK: Final = 1 << 20
 """The most calls in one chunk, however quick they are."""
@@ -22,15 +26,20 @@ _MOST_CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One way of doing a job: ``run(n)`` does it `n` times `jobs` times (each of `jobs` callers does it `n` times)."""
+    """One way of doing a job: ``run(n)`` has each of `jobs` callers do it `n` times; `n` is at least `least`."""
 
     run: Callable[[int], object]
     jobs: int = 1
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long to measure: at least `rounds` rounds, and on until `seconds` are over; one chunk takes `chunk_ms`."""
+    """How long to measure: at least `rounds` rounds, and on until `seconds` are over.
+
+    One chunk takes about `chunk_ms`: so short that most chunks are over before the system gives the processor to
+    somebody else.
+    """
 
     seconds: float
     rounds: int
@@ -44,7 +53,7 @@ class Budget:
     @classmethod
     def full(cls) -> Budget:
         """Enough for numbers worth showing."""
-        return cls(seconds=12.0, rounds=41, chunk_ms=40)
+        return cls(seconds=12.0, rounds=41, chunk_ms=4)
 
 
 @dataclass(slots=True)
@@ -60,24 +69,35 @@ def in_turns(sides: Sequence[Side], budget: Budget) -> list[Times]:
     sizes = [_chunk(side, budget.chunk_ms) for side in sides]
     taken = [Times() for _ in sides]
     order = list(range(len(sides)))
-    began = time.perf_counter()
+    began = collected = time.perf_counter()
     done = 0
-    collecting = gc.isenabled()
-    try:
+    with _collected_by_hand():
         while done < budget.rounds or time.perf_counter() - began < budget.seconds:
-            gc.enable()
-            gc.collect()
-            gc.disable()  # a collection is nobody's in particular: it would be charged to whoever it hits
+            if time.perf_counter() - collected > _COLLECT_SECONDS:
+                gc.collect()
+                collected = time.perf_counter()
             for i in order:
                 wall, cpu = _timed(sides[i], sizes[i])
                 taken[i].wall.append(wall)
                 taken[i].cpu.append(cpu)
-            order.reverse() if len(order) == 2 else order.append(order.pop(0))
+            order.append(order.pop(0))
             done += 1
+    return taken
+
+
+@contextlib.contextmanager
+def _collected_by_hand() -> Iterator[None]:
+    """No automatic garbage collection: it is nobody's in particular, and would be charged to whoever it hits."""
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
     finally:
+        gc.unfreeze()
         if collecting:
             gc.enable()
-    return taken
 
 
 def _timed(side: Side, size: int) -> tuple[float, float]:
@@ -89,13 +109,12 @@ def _timed(side: Side, size: int) -> tuple[float, float]:
 
 def _chunk(side: Side, chunk_ms: float) -> int:
     """How many calls take about `chunk_ms`; finding out warms the side up as well."""
-    size = 1
+    size = side.least
     while size < _MOST_CHUNK:
-        began = time.perf_counter()
-        side.run(size)
-        taken_ms = max((time.perf_counter() - began) * 1000, 1e-6)
+        # The best of a few: a call that happened to be interrupted would make the chunk too small to be warm.
+        taken_ms = min(_timed(side, size)[0] for _ in range(3)) * size * side.jobs / 1e6
         if taken_ms >= chunk_ms / 2:
-            return max(1, round(size * chunk_ms / taken_ms))
+            return max(side.least, round(size * chunk_ms / max(taken_ms, 1e-6)))
         size *= 2
     return size
 

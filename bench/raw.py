@@ -20,6 +20,7 @@ from bench.measure import Line, Side, at_least, at_most
 from bench.tables import JOBS, LOG, QUEUE, Entry, entry, insert_all, job, job_id
 from bench.workshop import Case, Workshop, alone
 from strongroom.engine import Engine
+from strongroom.engines.sqlite.connections import connect
 from strongroom.engines.sqlite.statements import Statements
 from strongroom.records import RowCodec, Sealer, key_range
 
@@ -37,11 +38,8 @@ _CHECKPOINT_PAGES: Final = 1_000
 
 
 def raw_connection(path: Path) -> apsw.Connection:
-    """A connection set up as the engine's are; it copies the WAL back by itself, when the engine would."""
-    connection = apsw.Connection(str(path), statementcachesize=256)
-    settings = {"journal_mode": "wal", "synchronous": "full", "cache_size": -16_384, "temp_store": "memory"}
-    for name, value in {**settings, "trusted_schema": 0, "cell_size_check": 1}.items():
-        connection.pragma(name, value)
+    """A connection set up by the engine itself; only it copies the WAL back by itself, when the engine would."""
+    connection = connect(str(path), synchronous="full", timeout_ms=30_000, vfs=None)
     connection.wal_autocheckpoint(_CHECKPOINT_PAGES)
     return connection
 
@@ -161,7 +159,7 @@ def durable_update(shop: Workshop) -> Iterator[Line]:
 
 
 def writers(shop: Workshop) -> Iterator[Line]:
-    ours, theirs = shop.crew(WRITERS).side(_Inserts(shop).work), Side(_RawInserts(shop).run)
+    ours, theirs = shop.crew(WRITERS).side(_Inserts(shop).work), Side(_RawInserts(shop).run, least=8)
     yield shop.compare(GROUP, f"{WRITERS} threads writing", ours, theirs, at_least(6), "raw")
 
 
@@ -173,8 +171,8 @@ def async_callers(shop: Workshop) -> Iterator[Line]:
     async def all_at_once(n: int) -> None:
         await asyncio.gather(*(inserts.work_async(n) for _ in range(ASYNC_CALLERS)))
 
-    ours = Side(lambda n: loop.run(all_at_once(n)), jobs=ASYNC_CALLERS)
-    theirs = Side(_RawInserts(shop).run)
+    ours = Side(lambda n: loop.run(all_at_once(n)), jobs=ASYNC_CALLERS, least=4)
+    theirs = Side(_RawInserts(shop).run, least=8)
     yield shop.compare(GROUP, f"{ASYNC_CALLERS} asyncio callers writing", ours, theirs, at_least(3), "raw")
 
 
@@ -222,7 +220,13 @@ def appenders(shop: Workshop) -> Iterator[Line]:
 
     bench = f"{APPENDERS} appenders to one log, with a tailing reader"
     yield shop.compare(
-        GROUP, bench, Side(ours, jobs=APPENDERS), Side(theirs), at_least(4), "base", base_is="one appender"
+        GROUP,
+        bench,
+        Side(ours, jobs=APPENDERS, least=8),
+        Side(theirs, least=8),
+        at_least(4),
+        "base",
+        base_is="one appender",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import strongroom
 from bench.measure import Budget, Goal, Line, Side, compared, in_turns
@@ -21,6 +21,10 @@ T = TypeVar("T")
 
 Work = Callable[[int, int], object]
 """``work(caller, n)``: the job of one of many callers (counted from 0), `n` times."""
+
+
+_LEAST: Final = 8
+"""How often at least each of many callers does its job in one chunk, so that most of the time all are at work."""
 
 
 class Workshop:
@@ -108,7 +112,7 @@ class Crew:
 
     def side(self, work: Work) -> Side:
         """The side on which each thread is a caller of `work`."""
-        return Side(lambda n: self.run(work, n), jobs=len(self._threads))
+        return Side(lambda n: self.run(work, n), jobs=len(self._threads), least=_LEAST)
 
     def run(self, work: Work, n: int) -> None:
         """Have each thread do `work` `n` times, all at once; raises what one of them raised."""
