@@ -20,6 +20,8 @@ from strongroom.engine import StoreUrl
 from strongroom.errors import InvalidArgument
 
 IN_MEMORY: Final = ":memory:"
+HOME: Final = "HYPOTHESIS_STORAGE_DIRECTORY"
+"""The variable that tells hypothesis where to keep what it remembers."""
 
 _Clauses = Annotated[
     list[str] | None, typer.Option("--clause", metavar="ID", help="Only the cases of this clause, such as W2.")
@@ -82,9 +84,14 @@ def conform(
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A folder that is removed at the end; what the kit's model-based cases remember goes there, and not here."""
+    given = HOME in os.environ
     with tempfile.TemporaryDirectory(prefix="strongroom-") as folder:
-        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
-        yield Path(folder)
+        os.environ.setdefault(HOME, folder)
+        try:
+            yield Path(folder)
+        finally:
+            if not given:
+                del os.environ[HOME]
 
 
 @contextlib.contextmanager
