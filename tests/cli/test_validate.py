@@ -290,6 +290,12 @@ def test_a_report_is_one_json_object(run: Run, checkout: Checkout, branch: list[
     assert told["projects"] == [{"project": "store", "degree": 1.0}]
 
 
+def test_a_time_beyond_all_calendars_is_reported_as_its_number(run: Run, bench: Bench) -> None:
+    with strongroom.open("sqlite:///strongroom.db") as engine:
+        ingest(stovepipe.open(engine).for_queue("by-hand"), "git://1", now=10**18)
+    assert f"  {10**18} ms  " in run("report", "by-hand").stdout
+
+
 def test_a_queue_that_no_validator_ever_served_is_reported_too(run: Run, bench: Bench) -> None:
     with strongroom.open("sqlite:///strongroom.db") as engine:
         ingest(stovepipe.open(engine).for_queue("by-hand"), "svn:17")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -100,7 +99,7 @@ def _say(store: str, told: Inspection) -> None:
     output.say_rows((schema.name, _standing(schema)) for schema in told.schemas)
     if steps := [step for schema in told.schemas for step in schema.steps]:
         output.say(("steps", "bold"))
-        output.say_rows((step.schema, str(step.number), _when(step.applied_at), step.summary) for step in steps)
+        output.say_rows((step.schema, str(step.number), output.when(step.applied_at), step.summary) for step in steps)
     if told.tables:
         output.say(("tables", "bold"))
         output.say_rows(
@@ -123,10 +122,3 @@ def _standing(schema: SchemaState) -> str:
     if schema.state is State.CURRENT:
         return f"version {schema.version}"
     return f"version {schema.version}, {schema.state.value}; this code knows version {schema.known}"
-
-
-def _when(millis: int) -> str:
-    try:
-        return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{millis} ms"

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.console import Console
@@ -76,6 +77,14 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         return ", ".join(shown(item) for item in value) or "none"
     return "-" if value is None else one_line(json.dumps(value, ensure_ascii=False))
+
+
+def when(millis: int, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:
+    """A time in Unix milliseconds as people read it, in UTC; one that no calendar has as its number."""
+    try:
+        return datetime.fromtimestamp(millis / 1000, UTC).strftime(form)
+    except (OverflowError, ValueError, OSError):
+        return f"{millis} ms"
 
 
 def say(*parts: Part) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ from strongroom.cli.stores import SealKeyFile, open_store
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import Storage
 from strongroom.engine import Engine
-from strongroom.errors import InvalidArgument, MigrationFailed, NotFound, SchemaTooNew
+from strongroom.errors import InvalidArgument, MigrationFailed, NotFound
 from strongroom.operations import State
 from strongroom.validator import records
 from strongroom.validator.history import commit_of
@@ -62,8 +61,7 @@ def _stores(engine: Engine, queue: str) -> tuple[Storage, Runs | None]:
     there = {}
     for name in (stovepipe.SCHEMA.name, records.SCHEMA.name):
         state = states[name]
-        if state.state in (State.NEWER, State.ALTERED):
-            raise (SchemaTooNew if state.state is State.NEWER else MigrationFailed)(state.problem)
+        state.check()
         if state.state is State.BEHIND:
             raise MigrationFailed(f"schema {name} is at version {state.version}: bring the room up to date first")
         there[name] = state.state is State.CURRENT
@@ -147,13 +145,14 @@ def _say(found: Report) -> None:
 def _say_commit(commit: ReportedCommit) -> None:
     summary, run = commit.summary, commit.run
     told = outcome(summary.state, summary.outcome_reason, run)
+    accepted = output.when(summary.accepted_at_ms, "%Y-%m-%d %H:%M")
     degree = "-" if commit.fact is None else f"{commit.fact.degree:g}"
     output.say(
         "  ",
         (short(summary.uri), "bold"),
         "  ",
         (told.ljust(16), style(summary.state)),
-        f"  {degree:>2}  {duration(run):>8}  {_when(summary.accepted_at_ms)}  ",
+        f"  {degree:>2}  {duration(run):>8}  {accepted}  ",
         "" if run is None else run.subject,
     )
 
@@ -165,7 +164,3 @@ def _say_more(more: bool) -> None:
 
 def _share(degree: float) -> str:
     return f"{degree:7.1%}"
-
-
-def _when(millis: int) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M")

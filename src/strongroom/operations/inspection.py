@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from strongroom.engine import Claims, Engine
-from strongroom.engine.catalog import EPOCH, FACTS, Fact
+from strongroom.engine.catalog import FACTS, epoch_of
 from strongroom.errors import Corrupt
 from strongroom.operations.stored import StoredTable
-from strongroom.operations.survey import PAGE, Presence, SchemaState, TableState, survey
+from strongroom.operations.survey import GONE, PAGE, Presence, SchemaState, TableState, survey
 from strongroom.patterns import Subject
 from strongroom.records import MAX_LIMIT
 
@@ -53,7 +53,7 @@ def inspect(engine: Engine, subjects: Sequence[Subject], *, exact: bool = False)
     """
     found = survey(engine, subjects)
     problems = [schema.problem for schema in found.schemas if schema.problem]
-    problems += [f"{name}: the step that made it was applied, but it is gone" for name in found.named(Presence.MISSING)]
+    problems += [f"{name}: {GONE}" for name in found.named(Presence.MISSING)]
     counts = []
     for state in found.tables:
         if state.presence is Presence.READABLE:
@@ -69,10 +69,10 @@ def inspect(engine: Engine, subjects: Sequence[Subject], *, exact: bool = False)
                 counts.append(TableCount(state.name, state.schema, rows, more))
     epoch = None
     if FACTS.name in found.readable:
-        fact = _epoch(engine)
-        epoch = fact.value if isinstance(fact, Fact) else None
-        if epoch is None:
-            problems.append(str(fact or "the store's catalog has no epoch"))
+        try:
+            epoch = epoch_of(engine)
+        except Corrupt as fault:
+            problems.append(str(fault))
     others = tuple(table for table in found.tables if table.presence is not Presence.READABLE)
     return Inspection(
         engine.name,
@@ -85,13 +85,6 @@ def inspect(engine: Engine, subjects: Sequence[Subject], *, exact: bool = False)
         others,
         tuple(problems),
     )
-
-
-def _epoch(engine: Engine) -> Fact | Corrupt | None:
-    try:
-        return engine.get(FACTS, EPOCH)
-    except Corrupt as fault:
-        return fault
 
 
 def _count_all(engine: Engine, stored: StoredTable[Any]) -> int:

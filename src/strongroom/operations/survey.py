@@ -22,6 +22,10 @@ PAGE: Final = 1_000
 """How many rows one look at a table takes in: enough to make the cost of a look small, few enough to hold at once."""
 
 
+GONE: Final = "the step that made it was applied, but it is gone"
+"""What is wrong with a table that is `Presence.MISSING`."""
+
+
 class State(StrEnum):
     """How a schema in a store stands to the same schema in this code."""
 
@@ -39,6 +43,10 @@ class State(StrEnum):
     """This code does not know the schema at all."""
 
 
+UNREADABLE: Final = (State.NEWER, State.ALTERED)
+"""The states of a schema whose tables can't be read with this code."""
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaState:
     """One schema: the version that the store has reached (0: none), and the one that this code knows (0: unknown)."""
@@ -51,6 +59,11 @@ class SchemaState:
     """The recorded steps, as far as their records can be read."""
     problem: str = ""
     """What is wrong with the recorded steps, where anything is."""
+
+    def check(self) -> None:
+        """Raises `SchemaTooNew` or `MigrationFailed` where this code can't read the schema's tables (M1, M2)."""
+        if self.state in UNREADABLE:
+            raise (SchemaTooNew if self.state is State.NEWER else MigrationFailed)(self.problem)
 
 
 class Presence(StrEnum):
@@ -110,10 +123,10 @@ class Survey:
             case Presence.ABSENT | Presence.UNFINISHED:
                 raise InvalidArgument(f"{name}: the store has no such table yet; a migration would make it")
             case Presence.MISSING:
-                raise Corrupt(f"{name}: the step that made it was applied, but the table is gone", table=name)
+                raise Corrupt(f"{name}: {GONE}", table=name)
             case Presence.UNREADABLE:
                 [schema] = [schema for schema in self.schemas if state and schema.name == state.schema]
-                raise (SchemaTooNew if schema.state is State.NEWER else MigrationFailed)(schema.problem)
+                schema.check()
             case Presence.UNKNOWN:
                 raise InvalidArgument(f"{name}: the store has such a table, but no known schema declares it")
         raise InvalidArgument(f"no table {clip(name)} is known; known and there: {', '.join(self.readable) or 'none'}")
@@ -137,7 +150,7 @@ def survey(engine: Engine, subjects: Sequence[Subject]) -> Survey:
     for schema in schemas:
         state = _state(schema, recorded.pop(schema.name, []))
         if schema is CATALOG and state.state is State.NEWER:
-            raise SchemaTooNew(state.problem)
+            state.check()
         states.append(state)
         for table in schema.tables:
             presence = _presence(table, state, table.name in there)
@@ -171,7 +184,7 @@ def _presence(table: AnyTable, schema: SchemaState, there: bool) -> Presence:
     applied = table.since <= schema.version
     if not there:
         return Presence.MISSING if applied else Presence.ABSENT
-    if schema.state in (State.NEWER, State.ALTERED):
+    if schema.state in UNREADABLE:
         return Presence.UNREADABLE
     return Presence.READABLE if applied else Presence.UNFINISHED
 

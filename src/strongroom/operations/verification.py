@@ -17,7 +17,7 @@ from strongroom.engine import Engine, Reader, Strength
 from strongroom.engine.catalog import STEPS
 from strongroom.errors import Corrupt, InvalidArgument, show_key
 from strongroom.operations.stored import StoredTable
-from strongroom.operations.survey import PAGE, Presence, State, Survey, survey
+from strongroom.operations.survey import GONE, PAGE, UNREADABLE, Presence, Survey, survey
 from strongroom.patterns import OrderedMapping, Subject
 from strongroom.records import MAX_LIMIT, AnyTable, Key, Record, Stored, encode_key
 
@@ -118,11 +118,11 @@ class Verification:
 
     def _unwalkable(self) -> Iterator[Finding]:
         for schema in self.survey.schemas:
-            if schema.state in (State.NEWER, State.ALTERED):
+            if schema.state in UNREADABLE:
                 yield Finding(Kind.SCHEMA, STEPS.name, (schema.name,), "", schema.problem)
         for table in self.survey.tables:
             if table.presence is Presence.MISSING:
-                yield Finding(Kind.TABLE, table.name, (), "", "the step that made it was applied, but it is gone")
+                yield Finding(Kind.TABLE, table.name, (), "", GONE)
             if table.presence is Presence.UNFINISHED:
                 what = "it is there, but its step is not recorded: a migration was cut short, or the record is gone"
                 yield Finding(Kind.SCHEMA, table.name, (), "", what)
