@@ -18,6 +18,7 @@ from strongroom.records import (
     Real,
     Text,
 )
+from strongroom.records.kinds import OneOf
 
 
 def texts(max_bytes: int, *, empty: bool) -> st.SearchStrategy[str]:
@@ -44,14 +45,16 @@ def values(column: Column) -> st.SearchStrategy[Any]:
             strategy = st.booleans()
         case Blob():
             strategy = st.binary(max_size=300)
-        case Document() if column.type == dict[str, str]:
+        case Document() if kind.type == dict[str, str]:
             strategy = st.dictionaries(texts(64, empty=True), texts(64, empty=True), max_size=4)
         case Document():
             strategy = st.lists(texts(64, empty=True), max_size=4).map(tuple)
         case Json():
             strategy = st.sampled_from(["{}", "null", "0", '{"b": 1,  "a": [1.0, "é"]}', '{"a":1,"a":2}', '"\\u00e9"'])
+        case OneOf():
+            strategy = st.sampled_from(kind.enum)
         case _:
-            strategy = st.sampled_from(column.type)
+            raise AssertionError(f"no values of a {type(kind).__name__} are known here")
     return st.none() | strategy if column.nullable else strategy
 
 

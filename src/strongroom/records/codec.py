@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
+from types import GenericAlias
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from strongroom.records.kinds import Stored, Unfit
 from strongroom.records.quick import QuickCheck
 from strongroom.records.record import Column, Record
 from strongroom.records.seal import Sealer
-from strongroom.records.table import Key, Table
+from strongroom.records.table import SEAL, Key, Table
 
 R = TypeVar("R", bound=Record)
 
@@ -46,7 +47,7 @@ class RowCodec(Generic[R]):
         self._quick = QuickCheck(table.columns)
         self._accepts = self._quick.accepts
         self._load: Callable[[bytes], R] = msgspec.msgpack.Decoder(table.record).decode
-        self._many = list[table.record]  # type: ignore[name-defined]
+        self._many: Any = GenericAlias(list, (table.record,))
 
     def encode(self, record: R) -> Row:
         """The stored row of a record.
@@ -63,12 +64,6 @@ class RowCodec(Generic[R]):
         if table.rule is not None and (wrong := table.rule(record)) is not None:
             raise InvalidArgument(f"{table.name}: {wrong}")
         return (*quick[0], self._seal(quick[1]))
-
-    def seal_of(self, record: R) -> bytes:
-        """The seal that the row of `record` carries; raises as `encode`."""
-        seal = self.encode(record)[-1]
-        assert isinstance(seal, bytes)
-        return seal
 
     def decode(self, row: Row) -> R:
         """The record of a stored row, checked: seal, types, limits, rule. `Corrupt` says what is wrong."""
@@ -173,7 +168,7 @@ class RowCodec(Generic[R]):
             f"{self.table.show(key)}: the row is not what was written: its seal does not match",
             table=self.table.name,
             key=key,
-            column="seal",
+            column=SEAL,
         )
 
     def _bad(self, values: Row, column: Column, stored: Stored, expected: str) -> Corrupt:

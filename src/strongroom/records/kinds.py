@@ -37,9 +37,20 @@ class Kind:
     def storage(self) -> Storage:
         raise NotImplementedError
 
+    @property
+    def plain(self) -> bool:
+        """Whether a stored value is the field's value, without a step between."""
+        return True
+
     def store(self, value: Any) -> Stored:
         """The stored form of `value`; `Unfit` if the column can't hold it."""
         raise NotImplementedError
+
+    def load(self, stored: Stored) -> Any:
+        """The value of a stored form, checked as strictly as a write; `Unfit` says what was expected."""
+        if type(self.store(stored)) is not type(stored):
+            raise Unfit(f"a stored {self.storage}")
+        return stored
 
 
 def _checked_text(given: Any, max_bytes: int, empty: bool) -> str:
@@ -113,6 +124,10 @@ class OneOf(Kind):
         except ValueError:
             raise Unfit("one of " + ", ".join(member.value or "''" for member in self.enum)) from None
 
+    def load(self, stored: Stored) -> Any:
+        # `super()` looks for the class that stood here before `slots` made another one of it.
+        return self.enum(Kind.load(self, stored))
+
 
 @dataclass(frozen=True, slots=True)
 class Integer(Kind):
@@ -173,10 +188,19 @@ class Flag(Kind):
     def storage(self) -> Storage:
         return "integer"
 
+    @property
+    def plain(self) -> bool:
+        return False
+
     def store(self, value: Any) -> Stored:
         if type(value) is not bool:
             raise Unfit(f"a bool, not {type(value).__name__}")
         return int(value)
+
+    def load(self, stored: Stored) -> Any:
+        if type(stored) is not int or stored not in (0, 1):
+            raise Unfit("0 or 1")
+        return bool(stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +255,10 @@ class Document(Kind):
     def storage(self) -> Storage:
         return "text"
 
+    @property
+    def plain(self) -> bool:
+        return False
+
     def store(self, value: Any) -> Stored:
         try:
             encoded = msgspec.json.encode(value, order="sorted")
@@ -244,6 +272,17 @@ class Document(Kind):
         if _ESCAPED_NUL.search(encoded):
             raise Unfit("text without NUL")
         return encoded.decode()
+
+    def load(self, stored: Stored) -> Any:
+        if type(stored) is not str:
+            raise Unfit("JSON text")
+        try:
+            value = msgspec.json.decode(stored, type=self.type)
+        except (msgspec.MsgspecError, RecursionError):
+            raise Unfit(f"JSON text of a {self.type}") from None
+        if self.store(value) != stored:
+            raise Unfit("canonical JSON text")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,6 @@ class Column:
 
     name: str
     kind: Kind
-    type: Any
     nullable: bool
     since: int
     default: Any
@@ -68,7 +67,7 @@ class Column:
     @property
     def plain(self) -> bool:
         """Whether the stored form decodes to the field without a step between."""
-        return not isinstance(self.kind, Flag | Document)
+        return self.kind.plain
 
     def store(self, value: Any) -> Stored:
         """The stored form of a field's value; `Unfit` says what was expected."""
@@ -82,24 +81,7 @@ class Column:
             if self.nullable:
                 return None
             raise Unfit("a value, not nothing")
-        if isinstance(self.kind, Flag):
-            if type(stored) is not int or stored not in (0, 1):
-                raise Unfit("0 or 1")
-            return bool(stored)
-        if isinstance(self.kind, Document):
-            if type(stored) is not str:
-                raise Unfit("JSON text")
-            try:
-                value = msgspec.json.decode(stored, type=self.type)
-            except (msgspec.MsgspecError, RecursionError):
-                raise Unfit(f"JSON text of a {self.type}") from None
-            if self.kind.store(value) != stored:
-                raise Unfit("canonical JSON text")
-            return value
-        checked = self.kind.store(stored)
-        if type(checked) is not type(stored):
-            raise Unfit(f"a stored {self.storage}")
-        return self.kind.enum(stored) if isinstance(self.kind, OneOf) else stored
+        return self.kind.load(stored)
 
     def stored_default(self) -> Stored:
         """What a row written before this column existed holds in it."""
@@ -171,7 +153,7 @@ def columns_of(record: type[Record]) -> tuple[Column, ...]:
         if since > 1 and default is msgspec.NODEFAULT:
             raise TypeError(f"{where}: a column added later needs a default")
         kind = _kind_for(where, annotation, beside)
-        columns.append(Column(field.name, kind, annotation, nullable, since, default))
+        columns.append(Column(field.name, kind, nullable, since, default))
     if [column.since for column in columns] != sorted(column.since for column in columns):
         raise TypeError(f"{record.__name__}: columns added later stand after the older ones")
     return tuple(columns)
