@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from strongroom.conformance.flushes import FlushCountingHarness
-from strongroom.conformance.harness import Harness
+from strongroom.conformance.harness import Ability, Harness
 from strongroom.conformance.kit import Case
 from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants
 from strongroom.conformance.report import Outcome
@@ -221,7 +221,8 @@ class _Hunter:
         if not isinstance(outcome.error, AssertionError | StrongroomError | TimeoutError):
             return None, f"{one.name} crashed instead of failing: {outcome.note}"
         # What runs in another process only is out of sight here.
-        return (outcome, "") if touched or one.needs else (None, "the broken code was never run")
+        elsewhere = Ability.PROCESSES in one.needs
+        return (outcome, "") if touched or elsewhere else (None, f"{one.name} failed, but not by the broken code")
 
     def _crippled(self, mutant: Mutant, harness: Harness) -> str:
         """Why the mutant is of no use: an engine that can't keep a row is no engine with one safeguard broken."""
