@@ -56,6 +56,17 @@ class VersionedStore(Generic[V]):
             updated = self._with_retained(updated, old_version)
         self._rows.update(updated, expect=old_version)
 
+    def update_next(self, record: V) -> V:
+        """Put `record` over the stored one that it was made of, and whose version it has, as the version after that.
+
+        Returns the record as it is stored now. Raises as `update`.
+        """
+        self._table.check_type(record)
+        column = self._table.changes.version
+        version: int = getattr(record, column)
+        self.update(record, version, version + 1)
+        return record.replace(**{column: version + 1})
+
     def _with_retained(self, updated: V, old_version: int) -> V:
         # The read comes before the write's own checks, but not before what they refuse is refused.
         self._rows.check_scope(updated)

@@ -48,10 +48,7 @@ def change_queue(storage: Storage, change: Callable[[Queue], Queue], *, create: 
                 storage.queues.create(created)
             return created
         changed = change(queue)
-        if changed == queue:
-            return queue
-        storage.queues.update(changed, queue.version, queue.version + 1)
-        return changed.replace(version=queue.version + 1)
+        return queue if changed == queue else storage.queues.update_next(changed)
 
     return retry(attempt, backoff=RIVALS)
 

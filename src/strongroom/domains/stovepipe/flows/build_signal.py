@@ -85,8 +85,7 @@ def _advance(storage: Storage, build_id: str, status: BuildStatus) -> Build:
     late = status == BuildStatus.ACCEPTED  # the status that every build begins with says nothing new
     if build.status == status or build.status.is_terminal or late:
         return build
-    storage.builds.update(build.replace(status=status), build.version, build.version + 1)
-    return build.replace(status=status, version=build.version + 1)
+    return storage.builds.update_next(build.replace(status=status))
 
 
 def _decide(storage: Storage, request_id: str, status: BuildStatus) -> Request:
@@ -94,6 +93,4 @@ def _decide(storage: Storage, request_id: str, status: BuildStatus) -> Request:
     request = storage.requests.get(request_id)
     if request.state.is_terminal:
         return request
-    state = _OUTCOMES[status]
-    storage.requests.update(request.replace(state=state), request.version, request.version + 1)
-    return request.replace(state=state, version=request.version + 1)
+    return storage.requests.update_next(request.replace(state=_OUTCOMES[status]))

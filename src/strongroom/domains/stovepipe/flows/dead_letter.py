@@ -45,9 +45,7 @@ def dead_letter(
         return None
     release_slot(storage, request.id)
     if not request.state.is_terminal:
-        failed = request.replace(state=RequestState.FAILED, version=request.version + 1)
-        storage.requests.update(failed, request.version, failed.version)
-        request = failed
+        request = storage.requests.update_next(request.replace(state=RequestState.FAILED))
     ensure_state(storage, request, if_failed=reason, now=now)
     return request
 

@@ -148,7 +148,7 @@ class _Operations(NamedLog[QueueLog]):
                 self._storage.queue_summaries.create(summary)
             return
         if stored.enablement_sequence < entry.sequence:
-            self._storage.queue_summaries.update(summary, stored.version, stored.version + 1)
+            self._storage.queue_summaries.update_next(summary.replace(version=stored.version))
 
     def _broken(self, registered: EnablementOperation) -> Corrupt:
         key = (registered.queue, registered.sequence)

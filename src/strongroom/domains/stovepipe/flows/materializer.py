@@ -141,10 +141,7 @@ def _summarize(storage: Storage, log: RequestLog, state: RequestState) -> Reques
         else:
             return first
     updated = _project(summary, log, state)
-    if updated == summary:
-        return summary
-    storage.request_summaries.update(updated, summary.version, summary.version + 1)
-    return updated.replace(version=summary.version + 1)
+    return summary if updated == summary else storage.request_summaries.update_next(updated)
 
 
 def _find_summary(storage: Storage, request_id: str) -> RequestSummary | None:

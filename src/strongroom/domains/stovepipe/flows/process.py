@@ -133,23 +133,19 @@ class _Run:
             return Processed(Verdict.WAITING, request)
         if self._coalesce and is_newer(queue.latest_request_id, request.id):
             superseded = request.replace(state=RequestState.SUPERSEDED)
-            return Processed(Verdict.FINISHED, self._update(superseded))
+            return Processed(Verdict.FINISHED, self._storage.requests.update_next(superseded))
         if not self._gate(queue, request) or not self._claim(queue):
             return Processed(Verdict.HELD, request)
-        return Processed(Verdict.BUILD, self._update(self._with_strategy(request, queue)))
+        return Processed(Verdict.BUILD, self._storage.requests.update_next(self._with_strategy(request, queue)))
 
     def _claim(self, queue: Queue) -> bool:
         if self._request_id in queue.slot_holders:
             return True
         if queue.in_flight_count >= self._slots:
             return False
-        self._storage.queues.update(with_slot(queue, self._request_id), queue.version, queue.version + 1)
+        self._storage.queues.update_next(with_slot(queue, self._request_id))
         self._claimed = True
         return True
-
-    def _update(self, request: Request) -> Request:
-        self._storage.requests.update(request, request.version, request.version + 1)
-        return request.replace(version=request.version + 1)
 
     def _give_back(self) -> None:
         if self._claimed:
