@@ -16,8 +16,12 @@ CLIP = 60
 
 def clip(value: object) -> str:
     """The value as a message may show it: its ``repr``, at most `CLIP` characters long."""
-    text = repr(value[: CLIP * 2]) if isinstance(value, str | bytes) else repr(value)
-    return text if len(text) <= CLIP else text[: CLIP - 1] + "…"
+    return cut(repr(value[: CLIP * 2]) if isinstance(value, str | bytes) else repr(value), CLIP)
+
+
+def cut(text: str, length: int) -> str:
+    """The text in at most `length` characters: one that is longer ends in an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def show_key(key: Sequence[object]) -> str:

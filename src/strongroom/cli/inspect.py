@@ -77,7 +77,7 @@ def _object(told: Inspection) -> dict[str, Any]:
 def _claims(told: Inspection) -> dict[str, str | bool]:
     claims = told.claims
     return {
-        "strength": claims.strength.name.lower().replace("_", "-"),
+        "strength": claims.strength.shown,
         "durability": claims.durability.name.lower(),
         "sharing": claims.sharing.name.lower(),
         "guards_immutable": claims.guards_immutable,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,8 @@ from strongroom import operations
 from strongroom.cli import output
 from strongroom.cli.catalogue import complete_table, known_subjects
 from strongroom.cli.stores import AsJson, SealKeyFile, Url, open_store
+from strongroom.errors import CLIP, cut
 from strongroom.records import AnyTable, Record
-
-_CLIP: Final = 60
-"""The most characters of one value in a listing; `get` shows all of it."""
 
 TableName = Annotated[
     str,
@@ -45,8 +43,8 @@ def ls(
 ) -> None:
     """List records of a table in the order of their keys, whatever their scope.
 
-    Long values are cut, and those of sensitive columns are hidden. Where there is more, the last line says how to go
-    on. Put -- before key values that begin with a dash.
+    Long values are cut (get shows all of them), and those of sensitive columns are hidden. Where there is more, the
+    last line says how to go on. Put -- before key values that begin with a dash.
 
     Example: strongroom ls sqlite:///strongroom.db stovepipe_requests monorepo/main --limit 20
     """
@@ -100,8 +98,7 @@ def _say_short(table: AnyTable, record: Record) -> None:
     fields = operations.shown_record(table, record)
     parts: list[output.Part] = []
     for name in (*table.key_names, *(name for name in fields if name not in table.key_names)):
-        value = output.shown(fields[name])
-        value = value if len(value) <= _CLIP else value[: _CLIP - 1] + "…"
+        value = cut(output.shown(fields[name]), CLIP)
         parts += ["  " if parts else "", (f"{name}=", "dim"), (value, "bold" if name in table.key_names else "")]
     output.say(*parts)
 

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.text import Text
 
 from strongroom.cli import output
+from strongroom.errors import cut
 from strongroom.validator.crew import Began, Elsewhere, Ended, Event, Planned, Stopping, Waiting
 
 _WIDEST: Final = 60
@@ -77,5 +78,4 @@ class _Count(ProgressColumn):
 
 
 def _cut(text: str) -> str:
-    line = output.one_line(text)
-    return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
+    return cut(output.one_line(text), _WIDEST)

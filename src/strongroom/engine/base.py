@@ -194,9 +194,7 @@ class Engine(WriteOperations[WritableRows], ABC):
     def require(self, strength: Strength, user: str) -> None:
         """Raises `Unsupported`, naming `user`, where the engine's transactions are not of this strength (T7)."""
         if self.claims.strength < strength:
-            raise Unsupported(
-                f"{user} needs {strength.name.lower().replace('_', '-')} transactions, which {self.name} does not offer"
-            )
+            raise Unsupported(f"{user} needs {strength.shown} transactions, which {self.name} does not offer")
 
     def resolve(self, token: str) -> bool:
         """Whether the transaction of a `CommitUnknown` was kept; True or False for certain (T6).

@@ -26,6 +26,11 @@ class Strength(IntEnum):
     MULTI_RECORD = 2
     """A serializable transaction over many rows, absent ones and ranges included (T2)."""
 
+    @property
+    def shown(self) -> str:
+        """The strength as messages and reports write it: ``single-record`` or ``multi-record``."""
+        return self.name.lower().replace("_", "-")
+
 
 class Durability(IntEnum):
     """What an acknowledged write survives (D1, D2)."""

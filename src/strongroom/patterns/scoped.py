@@ -64,7 +64,7 @@ class ScopedTable(Generic[R]):
         return record
 
     def get_many(self, keys: Sequence[Sequence[Any]]) -> list[R | None]:
-        """The records under many keys, None for each that is not there."""
+        """The records under many keys (at most 10,000), in their order, None for each that is not there."""
         return self._port.get_many(self.table, [(*self._scope, *key) for key in keys])
 
     def insert(self, record: R) -> None:
@@ -76,7 +76,10 @@ class ScopedTable(Generic[R]):
             raise self._faults.already_exists(str(fault)) from fault
 
     def ensure(self, record: R) -> R:
-        """The stored record under this one's key: this one, now inserted, or the one that was there first."""
+        """The stored record under this one's key: this one, now inserted, or the one that was there first.
+
+        Raises as `insert`, but for `AlreadyExists`; the domain's `NotFound` if that one was removed at this moment.
+        """
         try:
             self.insert(record)
         except AlreadyExists:

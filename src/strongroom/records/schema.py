@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from strongroom.errors import cut
 from strongroom.records.record import Column
 from strongroom.records.table import AnyTable, check_name
 
@@ -38,8 +39,7 @@ class Step:
     def summary(self) -> str:
         """The step in a few words, as it is recorded."""
         made = [table.name for table in self.tables] + [f"{table.name}.{column.name}" for table, column in self.columns]
-        text = ", ".join(made)
-        return text if len(text) <= 200 else text[:199] + "…"
+        return cut(", ".join(made), 200)
 
 
 def _describe(column: Column) -> str:
