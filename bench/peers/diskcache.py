@@ -8,8 +8,9 @@ is set to 2 (its default is 1), and eviction, which is no part of the job, is of
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bench.measure import Line
@@ -25,14 +26,19 @@ class _Pair:
     room: Engine
     cache: Any
     flush: str
+    serial: Iterator[int] = field(default_factory=itertools.count)
+
+    def value(self) -> str:
+        """Another value each time: SQLite writes nothing, and flushes nothing, where a row stays what it was."""
+        return f"{PAYLOAD}{next(self.serial)}"
 
     def set_ours(self, caller: int, n: int) -> None:
         for name in _names(caller, n):
-            self.room.put(ITEMS, Item(name, PAYLOAD))
+            self.room.put(ITEMS, Item(name, self.value()))
 
     def set_theirs(self, caller: int, n: int) -> None:
         for name in _names(caller, n):
-            self.cache.set(name, PAYLOAD, retry=True)
+            self.cache.set(name, self.value(), retry=True)
 
     def get_ours(self, caller: int, n: int) -> None:
         for name in _names(caller, n):

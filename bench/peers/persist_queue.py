@@ -2,7 +2,7 @@
 
 Its ``put``, ``get`` and ``ack`` are our enqueue, claim and finish (`bench.queue`): three commits either way. Its item
 is a pickled text. It looks for the next item from the oldest on, acknowledged ones too, and its documentation has
-``clear_acked_data`` called now and then: here after each chunk, which is timed with it; ours keeps every finished job.
+``clear_acked_data`` called now and then: here at every 200th item, timed with the rest; ours keeps every finished job.
 Threads share the one queue, made with ``multithreading=True``. Its connections have SQLite's default, FULL, already;
 there is no documented way to them, so the setting is only read back.
 """
@@ -17,6 +17,8 @@ from bench.peers.common import GROUP, LOCK_TIMEOUT, Case, Workshop, against, che
 from bench.queue import JobQueue
 from bench.tables import PAYLOAD, QUEUE
 
+_CLEAR_EVERY: Final = 200
+
 
 def cycle(shop: Workshop) -> Iterator[Line]:
     make = peer("persistqueue").SQLiteAckQueue
@@ -24,12 +26,13 @@ def cycle(shop: Workshop) -> Iterator[Line]:
     shop.closing(queue.close)
     flush = check_flush("persist-queue", lambda sql: queue._putter.execute(sql).fetchone()[0])
 
-    def theirs(caller: int, n: int) -> None:
+    def theirs(_caller: int, n: int) -> None:
         for _ in range(n):
             queue.put(PAYLOAD)
-            queue.ack(id=queue.get(block=False, raw=True)["pqid"])
-        if caller == 0:
-            queue.clear_acked_data(keep_latest=0)
+            item = queue.get(block=False, raw=True)["pqid"]
+            queue.ack(id=item)
+            if item % _CLEAR_EVERY == 0:
+                queue.clear_acked_data(keep_latest=0)
 
     ours = JobQueue(shop.room(), QUEUE).cycle
     yield from against(shop, "persist-queue", "persist-queue put, get, ack", ours, theirs, flush)
