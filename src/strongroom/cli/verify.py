@@ -84,7 +84,12 @@ def _say_summary(verification: Verification) -> None:
         if names:
             output.remark((f"{what}: ", "dim"), ", ".join(names))
     checked = f"{verification.rows:,} rows of {len(verification.tables)} tables checked: "
+    # What was not looked at is said in the same breath: "all good" alone would be taken for all of the store.
+    unchecked = len(survey.named(Presence.UNKNOWN)) + len(survey.named(Presence.UNREADABLE))
+    beside = f"; {unchecked:,} {'table' if unchecked == 1 else 'tables'} not checked" if unchecked else ""
     if verification.bad:
-        output.say(checked, (f"{verification.bad:,} bad", "bold red"))
+        output.say(checked, (f"{verification.bad:,} bad", "bold red"), beside)
+    elif not verification.tables:
+        output.say(checked, ("nothing to check", "bold yellow"), beside)
     else:
-        output.say(checked, ("all good", "bold green"))
+        output.say(checked, ("all good", "bold green"), (beside, "yellow"))
