@@ -12,7 +12,7 @@ import apsw
 
 from strongroom.engines.sqlite.faults import translated
 from strongroom.engines.sqlite.files import APPLICATION_ID
-from strongroom.errors import InvalidArgument
+from strongroom.errors import Corrupt, InvalidArgument
 
 _CACHE_KIB: Final = 16_384
 _STATEMENTS: Final = 256
@@ -27,7 +27,11 @@ def connect(path: str, *, synchronous: str, timeout_ms: int, vfs: str | None) ->
     with translated():
         connection = apsw.Connection(path, vfs=vfs, statementcachesize=_STATEMENTS)
         connection.set_busy_handler(patience(timeout_ms))
-        _check_ours(connection, path)
+        try:
+            _check_ours(connection, path)
+        except apsw.NotADBError as fault:
+            connection.close()
+            raise Corrupt(f"{path} is not a SQLite database") from fault
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", synchronous)
         if sys.platform == "darwin":  # where fsync alone leaves the data in the drive's cache
