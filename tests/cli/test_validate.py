@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,24 @@ def test_a_shallow_clone_is_refused(
 ) -> None:
     checkout.git("clone", "--quiet", "--depth", "1", f"file://{checkout.path}", str(tmp_path / "shallow"))
     assert "shallow clone" in refused(run, bench, "validate", tmp_path / "shallow", "--", "true")
+
+
+def test_a_queue_that_nobody_named_is_never_shared_with_another_repository(
+    run: Run, checkout: Checkout, branch: list[str], bench: Bench, new_checkout: Callable[..., Checkout]
+) -> None:
+    (checkout.path.parent / "other").mkdir()
+    other = new_checkout("other/fruit")
+    other.commit("of another fruit")
+    run("validate", checkout.path, "--", *bench.command)
+    before = bench.runs()
+    told = run("validate", other.path, "--", *bench.command)
+    assert (told.exit_code, told.stdout, bench.runs()) == (2, "", before)
+    assert told.stderr == (
+        "error: the queue fruit/main holds commits of another repository; name a queue with --queue\n"
+    )
+    assert run("validate", checkout.path, "--", *bench.command).exit_code == 0
+    assert run("validate", other.path, "--queue", "fruit/main", "--", *bench.command).exit_code == 0
+    assert len(bench.runs()) == len(before) + 1
 
 
 def test_a_disabled_queue_is_refused(run: Run, checkout: Checkout, branch: list[str], bench: Bench) -> None:

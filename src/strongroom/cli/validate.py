@@ -130,6 +130,8 @@ def validate(
     with engine, _Signals() as signals:
         with opening(room):
             trunk = Trunk(engine, source, name, recipe, jobs=jobs)
+        if queue is None:
+            trunk.refuse_foreign()
         with Display(name, as_json=as_json) as display:
             came_to = trunk.validate(commits, lambda event: _tell(event, display, as_json), stop=signals.received)
         _answer(trunk, recipe, name, source.branch, commits, came_to, as_json)

@@ -217,6 +217,13 @@ class Repository:
         records = [lines[at : at + 5] for at in range(0, len(lines) - 4, 5)]
         return [_commit(*record) for record in reversed(records)]
 
+    def has(self, commit_id: str) -> bool:
+        """Whether this repository has the commit, on a branch or not.
+
+        Raises `InvalidArgument` if `commit_id` is not a full hash.
+        """
+        return self._ask("cat-file", "-e", f"{full_id(commit_id)}^{{commit}}").code == 0
+
     def is_ancestor(self, ancestor_id: str, commit_id: str) -> bool:
         """Whether the first commit is the second one or can be reached from it, along any parents.
 

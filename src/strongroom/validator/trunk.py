@@ -14,12 +14,13 @@ from typing import Final
 
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import NotFound, QueueLog, Storage, VersionMismatch
-from strongroom.domains.stovepipe.flows import set_enablement, settle_enablement
+from strongroom.domains.stovepipe.flows import list_requests, set_enablement, settle_enablement
 from strongroom.engine import Engine
 from strongroom.errors import InvalidArgument
+from strongroom.records import MAX_INTEGER
 from strongroom.validator.claims import BEAT_S, LEASE_MS, Claims
 from strongroom.validator.crew import Crew, Planned, Watch
-from strongroom.validator.history import History
+from strongroom.validator.history import History, commit_of
 from strongroom.validator.pipeline import Pipeline, Validated, load
 from strongroom.validator.recipe import Recipe, make_folder
 from strongroom.validator.records import SCHEMA
@@ -106,6 +107,18 @@ class Trunk:
             with self.claims.kept_alive(self._beat_s):
                 interrupted = crew.run(self._jobs)
         return Outcome(skipped, crew.validated, crew.elsewhere, self._last_green(), interrupted)
+
+    def refuse_foreign(self) -> None:
+        """Raises `InvalidArgument` if the newest commit that the queue took in is not in this repository.
+
+        Only a queue that nobody named is to be asked: a rewritten branch may have lost that commit as well.
+        """
+        newest = list_requests(self.storage, accepted_before_ms=MAX_INTEGER, limit=1).summaries
+        commit_id = commit_of(newest[0].uri) if newest else ""
+        if commit_id and not self._repository.has(commit_id):
+            raise InvalidArgument(
+                f"the queue {self.storage.queue} holds commits of another repository; name a queue with --queue"
+            )
 
     def find(self, commit: Commit) -> Validated | None:
         """What is on record of the commit; None if it is not, or not to its end."""
