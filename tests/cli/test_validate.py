@@ -366,6 +366,29 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(
     assert f"{branch[1][:10]} red" in terminal.getvalue()
 
 
+def test_a_remark_while_bars_are_up_goes_to_their_terminal_so_that_neither_paints_over_the_other(
+    run: Run, checkout: Checkout, branch: list[str], bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, remarks = (Console(file=io.StringIO(), force_terminal=True, width=300, soft_wrap=True) for _ in range(2))
+    monkeypatch.setattr(output, "answers", answers)
+    monkeypatch.setattr(output, "remarks", remarks)
+    run("validate", checkout.path, "--last", 2, "--", *bench.command)
+    assert isinstance(answers.file, io.StringIO)
+    assert f"the output of {branch[1][:10]} is in " in answers.file.getvalue()
+    output.remark("the bars are gone")
+    assert isinstance(remarks.file, io.StringIO)
+    assert "the output of" not in remarks.file.getvalue()
+    assert "the bars are gone" in remarks.file.getvalue()
+
+
+def test_a_remark_for_a_file_goes_there_although_bars_are_up(
+    run: Run, checkout: Checkout, branch: list[str], bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "answers", Console(file=io.StringIO(), force_terminal=True, width=300))
+    told = run("validate", checkout.path, "--last", 2, "--", *bench.command)
+    assert told.stderr.startswith(f"the output of {branch[1][:10]} is in ")
+
+
 def test_what_a_commit_says_of_itself_cannot_move_the_cursor(run: Run, checkout: Checkout, bench: Bench) -> None:
     checkout.commit("\x1b[2J[bold]evil[/]")
     told = run("validate", checkout.path, "--", *bench.command)

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -43,6 +43,8 @@ BROKEN_PIPE: Final = 141
 
 answers: Final = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 remarks: Final = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+_bars_up: Final[list[Console]] = []
 
 Part = str | tuple[str, str]
 """Some text, or some text and its style."""
@@ -96,8 +98,21 @@ def remark(*parts: Part) -> None:
     """One line beside the answer."""
     with suppress(BrokenPipeError):
         answers.file.flush()  # where both go to one place, a remark stands behind what was said before it
-    _print(remarks, parts)
-    remarks.file.flush()
+    # Written past the bars, the line would be painted over when they are drawn again.
+    above = _bars_up[-1] if _bars_up and remarks.is_terminal else remarks
+    _print(above, parts)
+    above.file.flush()
+
+
+@contextmanager
+def bars_on(console: Console) -> Iterator[None]:
+    """While this lasts, bars are drawn on `console`; if it is a terminal, remarks for a terminal stand above them."""
+    up = [console] if console.is_terminal else []
+    _bars_up.extend(up)
+    try:
+        yield
+    finally:
+        del _bars_up[len(_bars_up) - len(up) :]
 
 
 def say_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
@@ -125,7 +140,8 @@ def progress(*, as_json: bool, unit: str = "rows") -> Iterator[Callable[[str, in
     console = answers if answers.is_terminal else remarks
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), _Count(unit))
     hidden = not console.is_terminal or (as_json and console is answers)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    bars = Progress(*columns, console=console, transient=True, disable=hidden)
+    with nullcontext() if hidden else bars_on(console), bars as bar:
         under_way = bar.add_task("", total=None)
 
         def show(name: str, done: int, total: int | None) -> None:

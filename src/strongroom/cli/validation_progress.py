@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
@@ -40,15 +41,17 @@ class Display:
             transient=True,
             disable=not console.is_terminal,
         )
+        self._up = ExitStack()
         self._all = self._bars.add_task(_cut(queue), total=None)
         self._at_work: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        self._up.enter_context(output.bars_on(self._bars.console))
+        self._up.enter_context(self._bars)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
-        self._bars.stop()
+        self._up.close()
 
     def show(self, event: Event) -> None:
         """Bring the bars to what has just happened."""
