@@ -156,6 +156,14 @@ def test_a_rule_names_the_projects(run: Run, checkout: Checkout, branch: list[st
     assert told["projects"] == [{"project": "a", "degree": 0.0}, {"project": "b", "degree": 0.0}]
 
 
+def test_a_rule_that_matches_no_test_is_warned_of(run: Run, checkout: Checkout, bench: Bench) -> None:
+    commit = checkout.commit("one", cases=cases("store/a.py keep passed", "web/b.py shop passed"))
+    rule = "^services/([^/]+)/"
+    told = run("validate", checkout.path, "--junit", "junit.xml", "--project-from", rule, "--", *bench.command)
+    assert told.exit_code == 0
+    assert told.stderr == f"warning: {commit[:10]}: the rule of --project-from matches none of its 2 tests\n"
+
+
 def test_options_of_the_command_are_its_own(run: Run, checkout: Checkout, branch: list[str], bench: Bench) -> None:
     script = "import sys; sys.exit(sys.argv[1:] != ['--json', '--', '-x'])"
     command = (sys.executable, "-c", script, "--json", "--", "-x")

@@ -31,6 +31,15 @@ def test_a_rule_finds_the_projects(tmp_path: Path) -> None:
     assert shown.projects == {"store": 0.5}
 
 
+def test_a_rule_that_gives_no_test_a_project_shows_of_how_many(tmp_path: Path) -> None:
+    (tmp_path / "junit.xml").write_text(MIXED)
+    unplaced = [
+        analyse(tmp_path, "junit.xml", rule, succeeded=False).unplaced
+        for rule in (None, parse_rule(r"^(web)/"), parse_rule(r"^services/(\w+)/"))
+    ]
+    assert unplaced == [0, 0, 4]
+
+
 def test_several_reports_are_read_as_one(tmp_path: Path) -> None:
     (tmp_path / "TEST-a.xml").write_text(MIXED)
     (tmp_path / "TEST-b.xml").write_text(GREEN)

@@ -49,6 +49,17 @@ def test_a_rule_finds_the_project_in_the_file_or_class() -> None:
     assert project_of(case("tools/test_x.py"), rule) is None
 
 
+def test_a_rule_is_tried_on_a_class_as_a_path_before_the_class_as_it_is() -> None:
+    folders = parse_rule("^services/([^/]+)/")
+    assert project_of(case("", "services.cart.test_x"), folders) == "cart"
+    assert project_of(case("", "services.cart.test_x.TestC"), folders) == "cart"
+    assert project_of(case("", "tools.test_x"), folders) is None
+    assert project_of(case("tools/test_x.py", "services.cart.test_x"), folders) is None
+    assert project_of(case("", "", "services.cart.test_x"), folders) is None
+    assert project_of(case("", "com.acme.CartTest"), parse_rule(r"^com\.(\w+)\.")) == "acme"
+    assert project_of(case("", "example.org/fruit/store"), parse_rule("^([^/]+)/")) == "example.org"
+
+
 def test_a_named_group_may_have_others_beside_it() -> None:
     rule = parse_rule(r"(src|lib)/(?P<project>\w+)(-(\d))?")
     assert project_of(case("lib/cart-2/test_x.py"), rule) == "cart"

@@ -207,6 +207,9 @@ def _warn(validated: Validated) -> None:
         output.remark(("warning: ", "yellow"), f"{name}: the test report says nothing: {run.report_fault}")
     elif run.exit_code == 0 and run.failures:
         output.remark(("warning: ", "yellow"), f"{name}: the command succeeded, but its report has failed tests")
+    if validated.unplaced:
+        tests = "its one test" if validated.unplaced == 1 else f"its {validated.unplaced} tests"
+        output.remark(("warning: ", "yellow"), f"{name}: the rule of --project-from matches none of {tests}")
     if run.reason:
         output.remark(("warning: ", "yellow"), f"{name}: {run.reason}")
     if validated.request.state is RequestState.FAILED:

@@ -13,7 +13,7 @@ from pathlib import Path
 from strongroom.domains.stovepipe import Issue
 from strongroom.errors import InvalidArgument
 from strongroom.validator import junit
-from strongroom.validator.projects import ProjectRule, degrees, task_of, unit_of
+from strongroom.validator.projects import ProjectRule, degrees, project_of, task_of, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Analysis:
     """Whether they tell of every issue, so that an issue which they do not show is gone."""
     cases: int = 0
     failures: int = 0
+    unplaced: int = 0
+    """How many tests there are if the rule gave none of them a project; else 0."""
     projects: Mapping[str, float] = field(default_factory=dict)
     """The failed share of each project, 0.0 to 1.0."""
     issues: Sequence[Issue] = ()
@@ -49,6 +51,7 @@ def analyse(worktree: Path, pattern: str, rule: ProjectRule | None, *, succeeded
         complete=succeeded or bool(failed),
         cases=len(cases),
         failures=len(failed),
+        unplaced=0 if any(project_of(case, rule) for case in cases) else len(cases),
         projects=degrees(cases, rule),
         issues=sorted({Issue(task_of(case), unit_of(case)) for case in failed}),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -70,6 +70,8 @@ class Validated:
     """How many issues this call opened,"""
     resolved: int = 0
     """and how many it resolved."""
+    unplaced: int = 0
+    """How many tests this call found in the report if the rule gave none of them a project; else 0."""
 
 
 class Pipeline:
@@ -92,12 +94,13 @@ class Pipeline:
         processed = process(self._storage, request_id, slots=SLOTS, coalesce=False, baseline=self._history.baseline)
         if processed.verdict in (Verdict.HELD, Verdict.WAITING):
             raise Unavailable(f"the queue {self._storage.queue} lets no more requests in: {processed.verdict}")
-        run = self._ended_run(request_id)
+        run, unplaced = self._ended_run(request_id), 0
         if run is None and processed.verdict is Verdict.BUILD:
-            run = self._execute(commit, processed.request, hold)
+            run, unplaced = self._execute(commit, processed.request, hold)
         opened, resolved = self._conclude(request_id, run, hold)
         hold.finish()
-        return load(self._storage, self.runs, commit, request_id, opened=opened, resolved=resolved)
+        found = load(self._storage, self.runs, commit, request_id)
+        return replace(found, opened=opened, resolved=resolved, unplaced=unplaced)
 
     def _ended_run(self, request_id: str) -> Run | None:
         """The run that counts, if there is one; all others are given up, so that none of them can come to count."""
@@ -110,18 +113,18 @@ class Pipeline:
             if all(self.runs.interrupt(run, reason="its process is gone") for run in going):
                 return None
 
-    def _execute(self, commit: Commit, request: Request, hold: Hold) -> Run | None:
-        """The run once it has ended; None if the request was ended by someone else before it began."""
+    def _execute(self, commit: Commit, request: Request, hold: Hold) -> tuple[Run | None, int]:
+        """The run once it has ended, with its report's `unplaced`; None if someone else ended the request before."""
         with self._worktrees.checkout(commit.id) as folder:
             built = build(self._storage, request.id, lambda request: _build_id(request.id, hold.attempt))
             if built is None:
-                return None
+                return None, 0
             hold.renew()
             run = self._start(commit, request, built.id, hold.attempt)
             build_signal(self._storage, built.id, BuildStatus.RUNNING)
             done = self._run_command(run, folder, hold)
             analysis = self._analyse(folder, done)
-        return self._end(run, done, analysis, hold)
+        return self._end(run, done, analysis, hold), analysis.unplaced
 
     def _start(self, commit: Commit, request: Request, build_id: str, attempt: int) -> Run:
         assert request.build_strategy is not None
@@ -222,9 +225,7 @@ class Pipeline:
                     build_signal(self._storage, other, BuildStatus.CANCELLED)
 
 
-def load(
-    storage: Storage, runs: Runs, commit: Commit, request_id: str, *, opened: int = 0, resolved: int = 0
-) -> Validated:
+def load(storage: Storage, runs: Runs, commit: Commit, request_id: str) -> Validated:
     """What is on record of the commit's request."""
     request = storage.requests.get(request_id)
     fact = None
@@ -232,7 +233,7 @@ def load(
         fact = storage.facts.get(request.uri)
     reason = storage.request_summaries.get(request_id).outcome_reason
     ended = [run for run in runs.of(request_id) if run.state is RunState.ENDED]
-    return Validated(commit, request, reason, fact, ended[0] if ended else None, opened, resolved)
+    return Validated(commit, request, reason, fact, ended[0] if ended else None)
 
 
 def _build_id(request_id: str, attempt: int) -> str:

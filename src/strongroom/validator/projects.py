@@ -35,10 +35,12 @@ class ProjectRule:
 def parse_rule(text: str) -> ProjectRule:
     """The rule that `text` states: a Python regular expression with a group named ``project``, or just one group.
 
-    It is searched for in a case's place: its file, else its class, else its name. Its backtracking is not bounded:
-    a rule such as ``(a+)+$`` takes exponential time on long names, so it must come from whoever runs the validator,
-    never from what is validated. Raises `InvalidArgument` if it is over `RULE_LIMIT`, is no regular expression or
-    has no such group.
+    It is searched for in a case's place: its file, else its class, else its name. A class is tried as a path first,
+    ``services/cart/test_x`` for ``services.cart.test_x``, and as it is if that gives no project.
+
+    Its backtracking is not bounded: a rule such as ``(a+)+$`` takes exponential time on long names, so it must come
+    from whoever runs the validator, never from what is validated. Raises `InvalidArgument` if it is over `RULE_LIMIT`,
+    is no regular expression or has no such group.
     """
     if len(text) > RULE_LIMIT:
         raise InvalidArgument(f"a project rule has at most {RULE_LIMIT} characters, not {len(text)}")
@@ -64,9 +66,11 @@ def project_of(case: Case, rule: ProjectRule | None = None) -> str | None:
     """
     place = _place(case)
     if rule is not None:
-        found = rule.pattern.search(place)
-        project = found.group(rule.group) if found else None
-        return fit(project, PROJECT_LIMIT) if project else None
+        # By default pytest tells no file, only a class that is the file's module.
+        as_path = place if case.file or not case.classname or "/" in place else place.replace(".", "/")
+        found = (rule.pattern.search(text) for text in dict.fromkeys((as_path, place)))
+        project = next((project for match in found if match and (project := match.group(rule.group))), None)
+        return None if project is None else fit(project, PROJECT_LIMIT)
     parts = [part for part in place.split("/") if part not in ("", ".", "..")]
     if len(parts) > 1:
         project = parts[0]
