@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,16 @@ def test_a_folder_that_cannot_be_made_is_a_clear_refusal(tmp_path: Path) -> None
         make_folder(tmp_path / "file" / "logs")
     make_folder(tmp_path / "a" / "b")
     make_folder(tmp_path / "a" / "b")
+
+
+def test_folders_that_are_made_are_their_owners_alone_and_others_are_left_as_they_are(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    there.chmod(0o755)
+    make_folder(there / "room.db.logs" / "fruit")
+    make_folder(there)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (there, *sorted(there.rglob("*")))]
+    assert modes == [0o755, 0o700, 0o700]
+    (there / "file").touch()
+    with pytest.raises(InvalidArgument, match="can't be made"):
+        make_folder(there / "file")

@@ -79,8 +79,15 @@ class Recipe:
 
 
 def make_folder(path: Path) -> None:
-    """Have the folder; `InvalidArgument` if it can't be made."""
+    """Have the folder; `InvalidArgument` if it can't be made.
+
+    What is made of its path is its owner's alone, as output may hold secrets; what is there is left as it is.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        # With its own `parents`, mkdir would make all but the last for everyone to read.
+        for folder in (*reversed(path.parents), path):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(exist_ok=True)  # Refuses a path that is there and no folder.
     except OSError as fault:
         raise InvalidArgument(f"the folder {path} for logs can't be made: {fault.strerror}") from fault
