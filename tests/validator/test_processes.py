@@ -111,7 +111,7 @@ def test_stopped_by_a_signal_it_says_how_to_go_on_and_does(machine: Machine, num
     assert out.splitlines()[-1].startswith("fruit/main: 1 commit validated: 1 succeeded")
     assert err.splitlines() == [
         "stopping: the running commands have a few seconds to end",
-        "stopped with 1 commit to go: the same command goes on with them",
+        "stopped with 1 commit to go: the same command goes on from here",
     ]
     assert machine.storage().requests.get("2").state is RequestState.PROCESSING
     block.unlink()
@@ -129,7 +129,7 @@ def test_ctrl_c_on_a_terminal_does_not_end_git_in_the_middle_of_a_checkout(machi
     until(started.exists, "the commit is being checked out")
     os.killpg(stopped.pid, signal.SIGINT)  # as a terminal does it
     code, _, err = ended(stopped)
-    assert (code, err.splitlines()[-1]) == (130, "stopped with 1 commit to go: the same command goes on with them")
+    assert (code, err.splitlines()[-1]) == (130, "stopped with 1 commit to go: the same command goes on from here")
     assert machine.finish()[0] == 0
 
 

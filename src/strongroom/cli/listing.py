@@ -77,7 +77,7 @@ def get(
     Values of sensitive columns are hidden. Exits with 1 if there is no such record. Put -- before key values that
     begin with a dash.
 
-    Example: strongroom get sqlite:///strongroom.db stovepipe_requests monorepo/main request-1
+    Example: strongroom get sqlite:///strongroom.db stovepipe_requests monorepo/main 1
     """
     with open_store(url, seal_key_file) as engine:
         stored = operations.stored_table(engine, known_subjects(), table)

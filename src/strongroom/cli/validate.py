@@ -250,7 +250,7 @@ def _answer(
         _say_if_other_command(trunk, recipe, commits[-1])
     if came_to.interrupted:
         left = len(commits) - came_to.skipped - len(now)
-        output.remark(f"stopped with {_commits(left)} to go: the same command goes on with them")
+        output.remark(f"stopped with {_commits(left)} to go: the same command goes on from here")
 
 
 def _object(one: Validated, here: bool) -> dict[str, Any]:
