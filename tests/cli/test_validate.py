@@ -360,7 +360,15 @@ def test_a_limit_out_of_range_is_refused(
 def test_an_unknown_queue_of_a_room_is_one_line(run: Run, checkout: Checkout, branch: list[str], bench: Bench) -> None:
     run("validate", checkout.path, "--last", 1, "--", *bench.command)
     told = run("report", "fruit/mian")
-    assert (told.exit_code, told.stderr) == (2, "error: the store has no queue fruit/mian\n")
+    assert (told.exit_code, told.stderr) == (2, "error: the store has no queue fruit/mian; it has fruit/main\n")
+
+
+def test_of_many_queues_an_unknown_one_is_told_the_first_five(run: Run, bench: Bench) -> None:
+    with strongroom.open("sqlite:///strongroom.db") as engine:
+        for number in range(6):
+            ingest(stovepipe.open(engine).for_queue(f"q{number}"), "svn:17")
+    told = run("report", "nope")
+    assert told.stderr == "error: the store has no queue nope; it has q0, q1, q2, q3, q4 and others\n"
 
 
 def test_progress_is_shown_on_a_terminal_and_nowhere_else(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,13 +14,16 @@ from strongroom.cli.rooms import DEFAULT_ROOM, Room, check_queue, opening
 from strongroom.cli.stores import SealKeyFile, open_store
 from strongroom.domains import stovepipe
 from strongroom.domains.stovepipe import Storage
+from strongroom.domains.stovepipe.records import QUEUES
 from strongroom.engine import Engine
 from strongroom.errors import InvalidArgument, MigrationFailed, NotFound
-from strongroom.operations import State
+from strongroom.operations import Presence, State
 from strongroom.validator import records
 from strongroom.validator.history import commit_of
 from strongroom.validator.report import Report, ReportedCommit, report_on
 from strongroom.validator.runs import Runs
+
+_NAMED: Final = 5
 
 
 def report(
@@ -48,7 +51,7 @@ def report(
                 storage, runs = _stores(engine, queue)
             found = report_on(storage, runs, limit=limit)
         except NotFound as fault:
-            raise InvalidArgument(str(fault)) from fault
+            raise InvalidArgument(f"{fault}{_there_are(engine)}") from fault
     if as_json:
         output.emit(_object(found))
     else:
@@ -69,6 +72,17 @@ def _stores(engine: Engine, queue: str) -> tuple[Storage, Runs | None]:
     if not there[stovepipe.SCHEMA.name]:
         raise NotFound(f"the store has no queue {queue}")
     return storage, Runs(storage) if there[records.SCHEMA.name] else None
+
+
+def _there_are(engine: Engine) -> str:
+    """The first queues of the room, for whoever named one that is not there; "" if it has none."""
+    survey = operations.survey(engine, known_subjects())
+    if QUEUES.name not in survey.named(Presence.READABLE):
+        return ""
+    names = [output.shown(row.name) for row in engine.scan(QUEUES, limit=_NAMED + 1)]
+    if not names:
+        return ""
+    return f"; it has {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
 
 
 def _object(found: Report) -> dict[str, Any]:
