@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import raw, size
 from bench.measure import Line
 from bench.peers import PEER_CASES, MissingPeer
-from bench.report import show
+from bench.report import markdown, show
 from bench.workshop import Case, Workshop
 
 CASES: tuple[Case, ...] = (*raw.CASES, *size.CASES, *PEER_CASES)
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines, missing = _run(cases, quick=options.quick)
     if options.json:
         options.json.write_text("".join(json.dumps(line.as_json()) + "\n" for line in lines), encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(markdown(lines), encoding="utf-8")
     show(lines)
     for problem in missing:
         print(f"bench: {problem}", file=sys.stderr)
@@ -40,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="list the benchmarks and stop")
     parser.add_argument("--quick", action="store_true", help="only see that they work: the numbers mean nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON lines to FILE as well")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to FILE, in Markdown")
     return parser
 
 

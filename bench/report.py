@@ -1,8 +1,8 @@
-"""What a run prints: a JSON line for each measurement on stdout, and a table of them all on stderr."""
+"""What a run prints beside its JSON lines: a table of them all on stderr, or in Markdown for the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -21,11 +21,11 @@ def summary(lines: Sequence[Line]) -> Table:
     table.add_column("met")
     for line in lines:
         ratios = [line.ratios.get(f"ratio{of}", "") for of in ("", "_of_medians", "_of_minima", "_of_cpu")]
-        theirs = f"{line.theirs:,.4g}" if line.other else ""
+        theirs = _plain(line.theirs) if line.other else ""
         table.add_row(
             line.group,
             Text(line.bench),
-            f"{line.ours:,.4g}",
+            _plain(line.ours),
             theirs,
             line.unit,
             *[f"{ratio:.2f}" if isinstance(ratio, float) else "" for ratio in ratios],
@@ -33,6 +33,26 @@ def summary(lines: Sequence[Line]) -> Table:
             Text("yes", "green") if line.met else Text("no", "red"),
         )
     return table
+
+
+def markdown(lines: Sequence[Line]) -> str:
+    """The same table in Markdown, without the columns that only a doubter asks for."""
+    return "\n".join(_markdown_rows(lines)) + "\n"
+
+
+def _markdown_rows(lines: Sequence[Line]) -> Iterator[str]:
+    yield "| benchmark | ours | other | unit | ratio | of CPU | goal | met |"
+    yield "| --- | ---: | ---: | --- | ---: | ---: | --- | --- |"
+    for line in lines:
+        ratios = [line.ratios.get("ratio"), line.ratios.get("ratio_of_cpu")]
+        shown = [f"{ratio:.2f}" if isinstance(ratio, float) else "" for ratio in ratios]
+        ours, theirs = _plain(line.ours), _plain(line.theirs) if line.other else ""
+        met = "yes" if line.met else "**no**"
+        yield f"| {line.bench} | {ours} | {theirs} | {line.unit} | {' | '.join(shown)} | {line.goal} | {met} |"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def show(lines: Sequence[Line]) -> None:
