@@ -73,7 +73,7 @@ def test_the_examples_of_the_store_commands_work(
     monkeypatch.chdir(tmp_path)
     with strongroom.open("sqlite:///strongroom.db") as engine:
         requests = stovepipe.open(engine).for_queue("monorepo/main").requests
-        requests.create(stovepipe.Request("monorepo/main", "request-1", "git://monorepo/1"))
+        requests.create(stovepipe.Request("monorepo/main", "1", "git://monorepo/1"))
     answer = run(*shlex.split(example(name))[1:])
     assert answer.exit_code == 0
     assert not [line for line in answer.stderr.splitlines() if not line.startswith("schemas not in the store: ")]
