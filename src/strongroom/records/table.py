@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from strongroom.errors import InvalidArgument, show_key
@@ -112,7 +113,8 @@ class Table(Generic[R]):
         if not 0 <= scope <= len(self.key):
             raise TypeError(f"table {name}: the scope is some of the leading key columns")
         self.key_names = tuple(part.column.name for part in self.key)
-        self._key_indexes = tuple(part.index for part in self.key)
+        first, *more = [part.index for part in self.key]
+        self._pick: Callable[[Sequence[Stored]], Key] = itemgetter(first, *more) if more else lambda row: (row[first],)
         kinds = [part.column.kind for part in self.key]
         self._short = min(kind.max_bytes if isinstance(kind, Identifier) else 0 for kind in kinds)
         """How long a key's texts may be together without any of them being over its limit; 0: not only texts."""
@@ -124,7 +126,7 @@ class Table(Generic[R]):
 
     def key_of(self, row: Sequence[Stored]) -> Key:
         """The key of a row in stored form."""
-        return tuple([row[i] for i in self._key_indexes])
+        return self._pick(row)
 
     def key_in(self, record: R) -> tuple[Any, ...]:
         """The values of a record's key columns, in the key's order, as the record has them."""

@@ -27,6 +27,8 @@ def connect(path: str, *, synchronous: str, timeout_ms: int, vfs: str | None) ->
     with translated():
         connection = apsw.Connection(path, vfs=vfs, statementcachesize=_STATEMENTS)
         connection.set_busy_handler(patience(timeout_ms))
+        # Without this, a statement is prepared again for every value that is bound to its LIMIT.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         try:
             _check_ours(connection, path)
         except apsw.NotADBError as fault:

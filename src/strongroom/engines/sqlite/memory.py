@@ -43,6 +43,7 @@ class SqliteMemoryEngine(Engine):
     def __init__(self, *, seal_key: bytes | None = None) -> None:
         with translated():
             self._connection = apsw.Connection(":memory:", statementcachesize=256)
+            self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # as in connections.py
         self._rows_inside = ConnectionRows(self._connection, TableStatements(), Clock())
         self._turn = threading.Lock()
         super().__init__("sqlite in memory", seal_key=seal_key)
