@@ -263,8 +263,9 @@ class Document(Kind):
         try:
             encoded = msgspec.json.encode(value, order="sorted")
             same = msgspec.json.decode(encoded, type=self.type) == value
-        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError) as problem:
-            raise Unfit(f"a {getattr(self.type, '__name__', self.type)} that JSON can hold ({problem})") from None
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
+            # What the encoder says of it may hold the value.
+            raise Unfit(f"a {getattr(self.type, '__name__', self.type)} that JSON can hold") from None
         if not same:
             raise Unfit(f"a {self.type} that JSON gives back unchanged")
         if len(encoded) > self.max_bytes:

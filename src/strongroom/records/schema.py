@@ -32,7 +32,10 @@ class Step:
             + " ".join(_describe(column) for column in table.columns if column.since <= self.number)
             for table in self.tables
         ]
-        lines += [f"column {table.name} {_describe(column)}" for table, column in self.columns]
+        lines += [
+            f"column {table.name} {_describe(column)} default {column.stored_default()!r}"
+            for table, column in self.columns
+        ]
         return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
     @property

@@ -27,6 +27,9 @@ def connect(path: str, *, synchronous: str, timeout_ms: int, vfs: str | None) ->
     with translated():
         connection = apsw.Connection(path, vfs=vfs, statementcachesize=_STATEMENTS)
         connection.set_busy_handler(patience(timeout_ms))
+        # A name that is no column is an error, never a text: an old schema's key would otherwise match every row.
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
         # Without this, a statement is prepared again for every value that is bound to its LIMIT.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         try:

@@ -37,13 +37,15 @@ from strongroom.engines.sqlite.rows import ConnectionRows, TableStatements
 from strongroom.engines.sqlite.snapshots import Snapshots
 from strongroom.engines.sqlite.wal import WalKeeper
 from strongroom.engines.sqlite.writer import GroupWriter, Work
-from strongroom.errors import Closed, Conflict, InvalidArgument
+from strongroom.errors import Closed, Conflict, InvalidArgument, Unsupported
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
 T = TypeVar("T")
 
 _leaked: Final[list[object]] = []
 """What a forked child must never close: closing would let go of the parent's locks."""
+_inherited: Final[set[Path]] = set()
+"""The files that were open when this process was forked: SQLite in here believes that it holds the parent's locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,13 @@ class SqliteEngine(Engine):
 
     def __init__(self, path: str, options: SqliteOptions | None = None, *, seal_key: bytes | None = None) -> None:
         """Raises as `strongroom.open`."""
-        self.path = Path(path).absolute()
+        # Links are followed, so that the lock stands beside the file itself whatever it was called by.
+        self.path = Path(path).resolve()
+        if self.path in _inherited:
+            raise Unsupported(
+                f"{self.path} was open when this process was forked, and SQLite can't open it again here: start the "
+                "process with 'spawn', or fork before the store is opened"
+            )
         self.options = options or SqliteOptions()
         self.claims = Claims(
             strength=Strength.MULTI_RECORD,
@@ -189,6 +197,7 @@ class SqliteEngine(Engine):
         self._lock.release()
 
     def _forked(self) -> None:
+        _inherited.add(self.path)
         _leaked.extend([self._writer, self._reader, *self._snapshots.connections()])
         self._lock.release()
 

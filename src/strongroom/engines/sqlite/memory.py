@@ -43,7 +43,10 @@ class SqliteMemoryEngine(Engine):
     def __init__(self, *, seal_key: bytes | None = None) -> None:
         with translated():
             self._connection = apsw.Connection(":memory:", statementcachesize=256)
-            self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # as in connections.py
+            # As in connections.py.
+            self._connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+            self._connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+            self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self._rows_inside = ConnectionRows(self._connection, TableStatements(), Clock())
         self._turn = threading.Lock()
         super().__init__("sqlite in memory", seal_key=seal_key)

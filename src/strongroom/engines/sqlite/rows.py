@@ -9,6 +9,7 @@ import apsw
 from strongroom.engine import Clock, Guard
 from strongroom.engines.sqlite.faults import FAULTS, translate
 from strongroom.engines.sqlite.statements import Statements
+from strongroom.errors import Unavailable
 from strongroom.records import AnyTable, Column, Key, KeyRange, Row, Stored
 
 
@@ -20,6 +21,11 @@ class TableStatements(dict[AnyTable, Statements]):
         return made
 
 
+def rolled_back() -> Unavailable:
+    """The fault where SQLite ended a transaction by itself, as it does when the disk is full."""
+    return Unavailable("SQLite: the transaction was rolled back after a fault; nothing of it was kept")
+
+
 class ConnectionRows:
     """Rows as the connection's transaction sees and makes them. One user at a time."""
 
@@ -29,6 +35,8 @@ class ConnectionRows:
         self._clock = clock
         self.wrote = False
         """Whether anything was changed since this was last set to False."""
+        self.in_group = False
+        """Whether a transaction was begun that changes belong to."""
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         return self._one(self._statements[table].fetch, key)
@@ -111,6 +119,8 @@ class ConnectionRows:
             raise translate(fault) from fault
 
     def _change(self, sql: str, bindings: Sequence[Stored]) -> bool:
+        if self.in_group and not self._connection.in_transaction:
+            raise rolled_back()  # what is written now would be kept for itself (T1)
         try:
             self._connection.execute(sql, bindings)
             changed = self._connection.changes() > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +12,7 @@ import apsw
 
 from strongroom.engine import Job
 from strongroom.engines.sqlite.faults import FAULTS, translate
-from strongroom.engines.sqlite.rows import ConnectionRows
+from strongroom.engines.sqlite.rows import ConnectionRows, rolled_back
 from strongroom.engines.sqlite.wal import WalKeeper
 from strongroom.errors import CommitUnknown, StrongroomError, Unavailable
 from strongroom.records import AnyTable, Row
@@ -100,6 +101,7 @@ class GroupWriter:
             for job in jobs:
                 job.error = fault if isinstance(fault, StrongroomError) else _caused(translate(fault), fault)
             return None
+        self._rows.in_group = True
         try:
             for run in _runs(jobs):
                 if len(run) >= _WORTH_CARRYING and self._insert_together(run):
@@ -114,9 +116,15 @@ class GroupWriter:
             if len(jobs) == 1 and (jobs[0].error is not None or _is_abandoned(jobs[0])):
                 self._roll_back()
                 return None
+            if not self._connection.in_transaction:
+                for job in jobs:
+                    job.error = rolled_back()
+                return None
         except BaseException:
             self._roll_back()
             raise
+        finally:
+            self._rows.in_group = False
         try:
             self._connection.execute("COMMIT")
         except FAULTS as fault:
@@ -150,9 +158,9 @@ class GroupWriter:
         job.error = None
         try:
             job.result = job.work.change(self._rows)
-        except KeyboardInterrupt:
-            raise  # meant for this thread, not for the job's caller
         except BaseException as fault:
+            if isinstance(fault, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise  # Ctrl-C strikes the main thread alone: it is this caller's, not the job's
             job.error = fault
         undo = job.error is not None or _is_abandoned(job)
         # After some faults (disk full) SQLite has rolled everything back by itself.
