@@ -16,7 +16,7 @@ from strongroom.conformance.threads import PATIENCE, Started
 from strongroom.engine import Transaction
 from strongroom.engines.sqlite import SqliteEngine, SqliteOptions
 from strongroom.engines.sqlite.rows import ConnectionRows
-from strongroom.errors import InvalidArgument, StoreHeld, Unavailable, Unsupported
+from strongroom.errors import Closed, InvalidArgument, StoreHeld, Unavailable, Unsupported
 from strongroom.records import REPLACEABLE, Identifier, Record, Table
 from tests.engines.shelf import BOOKS, COVERS, SHELF, Book, Cover
 
@@ -133,3 +133,29 @@ def test_what_a_function_raises_in_another_thread_is_its_callers_even_an_interru
         thread.start()
         thread.join(30)
         assert caught == [mine]
+
+
+@pytest.mark.parametrize("how", ["write", "read"])
+def test_a_child_forked_inside_of_a_function_cannot_go_on_in_it(tmp_path: Path, how: str) -> None:
+    with SqliteEngine(str(tmp_path / "room.db")) as engine:
+        engine.prepare(SHELF)
+        engine.insert(BOOKS, Book("a", "before"))
+        child = -1
+
+        def change(transaction: Transaction) -> None:
+            nonlocal child
+            if how == "write":
+                transaction.insert(BOOKS, Book("a", "parent"))
+            child = os.fork()
+            if child == 0:
+                transaction.insert(BOOKS, Book("a", "child")) if how == "write" else transaction.get(BOOKS, "a", "b")
+
+        try:
+            engine.write(change) if how == "write" else engine.read(change)  # type: ignore[arg-type]
+        except Closed:
+            os._exit(0 if child == 0 else 1)
+        if child == 0:  # pragma: no cover - the child was not refused
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        titles = [book.title for book in engine.scan(BOOKS, "a", limit=9)]
+        assert titles == (["before", "parent"] if how == "write" else ["before"])

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -199,7 +199,21 @@ class SqliteEngine(Engine):
     def _forked(self) -> None:
         _inherited.add(self.path)
         _leaked.extend([self._writer, self._reader, *self._snapshots.connections()])
+        # A child that was forked inside of a function goes on in it: it must not write on the parent's connection.
+        gone: Any = _Gone(self._closed)
+        self._writer_rows._connection = self._group._connection = gone
+        self._snapshots.forsake(gone)
         self._lock.release()
+
+
+class _Gone:
+    """Stands in a forked child where the parent's connections were."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        raise Closed(self._why)
 
 
 class _QuickCalls:

@@ -111,6 +111,11 @@ class Snapshots:
         for connection in idle:
             connection.close()
 
+    def forsake(self, gone: apsw.Connection) -> None:
+        """Put `gone` where the running snapshots' connections were, in a forked child."""
+        for snapshot in self._running:
+            snapshot._connection = gone
+
     def connections(self) -> list[apsw.Connection]:
         """All connections, for a forked child to leave alone."""
         return [*self._idle, *(snapshot._connection for snapshot in self._running)]
