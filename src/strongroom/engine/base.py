@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -249,9 +250,14 @@ class Engine(WriteOperations[WritableRows], ABC):
         if outer is not None:
             raise InvalidArgument(f"a {kind} inside a {outer} function: use what the function was given")
 
-    def _entered(self, kind: str) -> _Entered:
+    @contextlib.contextmanager
+    def _entered(self, kind: str) -> Iterator[None]:
         self._check_outside(kind)
-        return _Entered(self._inside, kind)
+        self._inside.kind = kind
+        try:
+            yield
+        finally:
+            self._inside.kind = None
 
     def _is_prepared(self, schema: Schema) -> bool:
         """Whether nothing is to be done; refuses a store of newer code or under another seal key, touching nothing."""
@@ -284,22 +290,6 @@ class _Inside(threading.local):
     """What this thread is inside of: a read or write function, or a single call."""
 
     kind: str | None = None
-
-
-class _Entered:
-    """Marks this thread as inside of something, for as long as that lasts."""
-
-    __slots__ = ("_inside", "_kind")
-
-    def __init__(self, inside: _Inside, kind: str) -> None:
-        self._inside = inside
-        self._kind = kind
-
-    def __enter__(self) -> None:
-        self._inside.kind = self._kind
-
-    def __exit__(self, *_fault: object) -> None:
-        self._inside.kind = None
 
 
 class SingleCalls:

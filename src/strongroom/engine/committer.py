@@ -143,9 +143,13 @@ class Committer(Generic[W]):
             if job in self._queue:
                 self._queue.remove(job)
             if job.leads:
-                self._queue.extendleft(reversed([other for other in job.group if other is not job]))
+                again = [other for other in job.group if other is not job and not other.done]
+                self._queue.extendleft(reversed(again))
                 job.leads = False
                 self._pass_on()
+        for member in job.group:
+            if member.done and member is not job:
+                member.wake()
 
     def _pass_on(self) -> None:
         if self._queue:

@@ -224,7 +224,7 @@ class _QuickCalls:
         self._gate = engine._gate
         self._inside = engine._inside
         self._statements = engine._statements
-        self._execute = engine._reader.cursor().execute
+        self._execute = engine._reader.execute
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         # The most frequent call of all: as little as can be stands between it and the driver.
@@ -234,8 +234,8 @@ class _QuickCalls:
             engine._check_outside("call")
         with self._gate:
             try:
-                # `get` runs the statement to its end, so that it holds nothing; a row has two columns at least.
-                row: Row | None = self._execute(self._statements[table].fetch, key).get
+                # The cursor goes at once, also after a fault, and with it the statement's hold on the database.
+                row: Row | None = self._execute(self._statements[table].fetch, key).fetchone()
             except FAULTS as fault:
                 raise translate(fault) from fault
             return row

@@ -50,6 +50,8 @@ class GroupWriter:
         """Run the jobs of one group, and set each one's result or error; only then is what they wrote durable."""
         spoilers: list[Job[Work]] = []
         rest = list(jobs)
+        if len(rest) == 1 and rest[0].work.abandoned is None:
+            return self._run_statement(rest[0])
         while len(rest) > 1 and len(spoilers) < _MOST_SPOILERS:
             spoiler = self._run_together(rest)
             if spoiler is None:
@@ -70,10 +72,7 @@ class GroupWriter:
 
     def _run_each(self, jobs: Sequence[Job[Work]]) -> None:
         for job in jobs:
-            if job.work.abandoned is None:
-                self._run_statement(job)
-            else:
-                self._run_together([job])
+            self._run_together([job])
 
     def _run_statement(self, job: Job[Work]) -> None:
         try:
@@ -94,15 +93,16 @@ class GroupWriter:
         Nothing is handed out before the commit: a job that was refused because of what a neighbour wrote was refused
         for nothing if that is not kept.
         """
+        committing = False
         try:
-            self._before()
-            self._connection.execute("BEGIN IMMEDIATE")
-        except (*FAULTS, StrongroomError) as fault:
-            for job in jobs:
-                job.error = fault if isinstance(fault, StrongroomError) else _caused(translate(fault), fault)
-            return None
-        self._rows.in_group = True
-        try:
+            try:
+                self._before()
+                self._connection.execute("BEGIN IMMEDIATE")
+            except (*FAULTS, StrongroomError) as fault:
+                for job in jobs:
+                    job.error = fault if isinstance(fault, StrongroomError) else _caused(translate(fault), fault)
+                return None
+            self._rows.in_group = True
             for run in _runs(jobs):
                 if len(run) >= _WORTH_CARRYING and self._insert_together(run):
                     continue
@@ -120,18 +120,25 @@ class GroupWriter:
                 for job in jobs:
                     job.error = rolled_back()
                 return None
+            committing = True
+            try:
+                self._connection.execute("COMMIT")
+            except FAULTS as fault:
+                self._roll_back()
+                self._rows.in_group = False
+                for job in jobs:
+                    job.error = self._after_failed_commit(fault)
+                return None
+            _mark_done(jobs)
         except BaseException:
-            self._roll_back()
+            # Ctrl-C: it may come while the commit is under way, and is raised when that is done.
+            if committing and not self._connection.in_transaction:
+                _mark_done(jobs)
+            else:
+                self._roll_back()
             raise
         finally:
             self._rows.in_group = False
-        try:
-            self._connection.execute("COMMIT")
-        except FAULTS as fault:
-            self._roll_back()
-            for job in jobs:
-                job.error = self._after_failed_commit(fault)
-            return None
         self.unsettled = False
         if self._wal is not None:
             self._wal.after_commit()
@@ -191,6 +198,12 @@ class GroupWriter:
                 )
             return _caused(Unavailable("SQLite: the flush of the commit failed; nothing of it was kept"), fault)
         return _caused(translate(fault), fault)
+
+
+def _mark_done(jobs: Sequence[Job[Work]]) -> None:
+    """Say that what the jobs wrote is kept: whatever comes now, they are not to be run again."""
+    for job in jobs:
+        job.done = True
 
 
 def _runs(jobs: Sequence[Job[Work]]) -> list[list[Job[Work]]]:
