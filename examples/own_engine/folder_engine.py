@@ -45,7 +45,7 @@ class _File(msgspec.Struct, array_like=True):
     row: Annotated[tuple[Any, ...], msgspec.Meta(min_length=1)]
 
 
-class FolderRows:
+class FolderRows(SchemaRows):
     """Rows as they stand in the folder; every change is made at once. `hold` keeps writers out while it lasts."""
 
     def __init__(self, engine: FolderEngine, hold: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:

@@ -49,7 +49,7 @@ class SingleRecordEngine(Engine):
         self.inner.close()
 
 
-class _OneOperation:
+class _OneOperation(WritableRows):
     """Rows of which one operation may be asked."""
 
     def __init__(self, rows: Any) -> None:

@@ -89,7 +89,7 @@ class StoppingEngine(Engine):
             raise Stopped(f"{self.inner.name} after write {self._after_writes}")
 
 
-class _Watched:
+class _Watched(WritableRows):
     """Rows that remember whether anything was changed."""
 
     def __init__(self, rows: WritableRows) -> None:

@@ -1,7 +1,7 @@
 """The port between stores and engines, and everything that all engines share. Knows no database."""
 
 from strongroom.engine.asynchronous import Cancelled
-from strongroom.engine.base import Engine
+from strongroom.engine.base import Engine, SingleCalls
 from strongroom.engine.clock import Clock
 from strongroom.engine.committer import Committer, Job
 from strongroom.engine.port import (
@@ -35,6 +35,7 @@ __all__ = [
     "Rows",
     "SchemaRows",
     "Sharing",
+    "SingleCalls",
     "StoreUrl",
     "Strength",
     "Transaction",

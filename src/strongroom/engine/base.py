@@ -9,14 +9,14 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from strongroom.engine import catalog
 from strongroom.engine.asynchronous import Runner
 from strongroom.engine.operations import Codecs, OpenSnapshot, OpenTransaction, WriteOperations
 from strongroom.engine.port import Claims, Guard, Reader, Rows, SchemaRows, Strength, Transaction, WritableRows
 from strongroom.errors import Closed, InvalidArgument, Unsupported
-from strongroom.records import AnyTable, Key, KeyRange, Record, Row, Schema, Sealer, Table
+from strongroom.records import AnyTable, Key, KeyRange, Record, Row, Schema, Sealer
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -129,16 +129,6 @@ class Engine(WriteOperations[WritableRows], ABC):
 
         with self._entered("write"):
             return self._write(work, lambda: bool(current) and current[0].abandoned)
-
-    def get_many(self, table: Table[R], keys: Sequence[Sequence[Any]]) -> list[R | None]:
-        """The records under many keys (at most 10,000), in their order, None for each that is not there.
-
-        They are read from one snapshot (R2); only where the engine offers single-record transactions and no more,
-        each is a read of its own. Raises as `get`; more keys are `InvalidArgument`.
-        """
-        if self.claims.strength < Strength.MULTI_RECORD:
-            return super().get_many(table, keys)
-        return self.read(lambda reader: reader.get_many(table, keys))
 
     def prepare(self, schema: Schema) -> None:
         """Bring the store to `schema`: apply the steps that are missing, in order, each once (M1, M3).
@@ -292,7 +282,7 @@ class _Inside(threading.local):
     kind: str | None = None
 
 
-class SingleCalls:
+class SingleCalls(WritableRows):
     """Single calls made of whole snapshots and transactions: right on every engine, quick on none."""
 
     def __init__(self, engine: Engine) -> None:
@@ -300,6 +290,11 @@ class SingleCalls:
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         return self._read(lambda rows: rows.fetch(table, key))
+
+    def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
+        if self._engine.claims.strength < Strength.MULTI_RECORD:
+            return super().fetch_many(table, keys)
+        return self._read(lambda rows: rows.fetch_many(table, keys))
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         return self._read(lambda rows: rows.fetch_range(table, wanted))

@@ -64,13 +64,15 @@ class ReadOperations(Generic[S]):
     def get_many(self, table: Table[R], keys: Sequence[Sequence[Any]]) -> list[R | None]:
         """The records under many keys (at most 10,000), in their order, None for each that is not there.
 
-        Raises as `get`; more keys are `InvalidArgument`.
+        They are read from one snapshot (R2), in one round trip where the engine can; only where it offers
+        single-record transactions and no more, each is a read of its own. Raises as `get`; more keys are
+        `InvalidArgument`.
         """
         if len(keys) > MAX_LIMIT:
             raise InvalidArgument(f"{table.name}: at most {MAX_LIMIT} keys at once, not {len(keys)}")
         stored = [table.store_key(key) for key in keys]
         decode = self._codecs[table].decode
-        return [None if row is None else decode(row) for row in [self._rows.fetch(table, key) for key in stored]]
+        return [None if row is None else decode(row) for row in self._rows.fetch_many(table, stored)]
 
     def scan(
         self,
@@ -217,7 +219,7 @@ class _Ended:
     def _refuse(self, *_args: Any) -> Any:
         raise InvalidArgument("this transaction has ended: use what it returned, or the engine")
 
-    fetch = fetch_range = tally = insert = replace = put = remove = clock = _refuse
+    fetch = fetch_many = fetch_range = tally = insert = replace = put = remove = clock = _refuse
 
 
 ENDED = _Ended()

@@ -80,10 +80,17 @@ class Guard:
 
 
 class Rows(Protocol):
-    """What can be read inside one snapshot. Keys and ranges are checked; rows come back as they are stored."""
+    """What can be read inside one snapshot. Keys and ranges are checked; rows come back as they are stored.
+
+    Engines subclass it, and have `fetch_many` from it where they know no quicker way.
+    """
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         """The row under a full key, or None."""
+
+    def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
+        """The rows under many full keys, in their order, None for each that is not there."""
+        return [self.fetch(table, key) for key in keys]
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         """The rows of a range, in its direction, at most its limit (K3, R5)."""

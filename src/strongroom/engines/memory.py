@@ -78,7 +78,7 @@ class MemoryStore:
         self._lingering += [place for place in doubtful if not _forget(*place, oldest)]
 
 
-class _Snapshot:
+class _Snapshot(Rows):
     """Rows as one commit left them."""
 
     def __init__(self, store: MemoryStore, commit: int) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import Guard
-from strongroom.engines.sqlite import engine, ranges, statements
+from strongroom.engines.sql import RangeStatement, ranges
+from strongroom.engines.sqlite import engine, statements
 from strongroom.engines.sqlite.faults import FAULTS, translate
-from strongroom.engines.sqlite.ranges import RangeStatement
 from strongroom.engines.sqlite.rows import ConnectionRows
 from strongroom.engines.sqlite.statements import Statements
-from strongroom.records import AnyTable, Column, Key, KeyColumn, KeyRange, Row, Stored
+from strongroom.records import AnyTable, Column, Key, KeyColumn, Row, Stored
 
 SQLITE = Ground.SQLITE
 
@@ -57,7 +57,7 @@ def sqlite_version_at_least_is_enough(patch: Patches) -> None:
     """An update goes through where the stored version is not less than the expected one."""
 
     def replace(self: Any, key: Key, row: Row, guarded: str, value: Stored) -> tuple[str, tuple[Stored, ...]]:
-        return f"{self._replace}{ranges.quoted(guarded)} >= ?", (*self._values(row), *key, value)
+        return f"{self._replace}{statements.quoted(guarded)} >= ?", (*self._values(row), *key, value)
 
     patch.method(Statements, "replace", replace)
 
@@ -176,7 +176,7 @@ def sqlite_prefix_is_the_beginning_of_a_text(patch: Patches) -> None:
 
     def tally(self: Any, prefix: Key, limit: int) -> tuple[str, tuple[Stored, ...]]:
         names = self._table.key_names[: len(prefix)]
-        where = " AND ".join(f"{ranges.quoted(name)} LIKE ? || '%'" for name in names) or "1"
+        where = " AND ".join(f"{statements.quoted(name)} LIKE ? || '%'" for name in names) or "1"
         return f"SELECT count(*) FROM (SELECT 1 FROM {self._name} WHERE {where} LIMIT ?)", (*prefix, limit)
 
     patch.method(Statements, "tally", tally)
@@ -187,10 +187,10 @@ def sqlite_order_by_another_column(patch: Patches) -> None:
     """A range comes back in the order of the last column, not of the key."""
     make = RangeStatement.__init__
 
-    def reordered(self: RangeStatement, table: AnyTable, columns: str, wanted: KeyRange) -> None:
-        make(self, table, columns, wanted)
+    def reordered(self: RangeStatement, dialect: Any, table: AnyTable, *rest: Any, **options: Any) -> None:
+        make(self, dialect, table, *rest, **options)
         before, _, _ = self.sql.partition(" ORDER BY ")
-        self.sql = f"{before} ORDER BY {ranges.quoted(table.columns[-1].name)} LIMIT ?"
+        self.sql = f"{before} ORDER BY {statements.quoted(table.columns[-1].name)} LIMIT ?"
 
     patch.method(RangeStatement, "__init__", reordered)
 
@@ -200,8 +200,8 @@ def sqlite_descending_ignored(patch: Patches) -> None:
     """Every key column is walked in ascending order, whatever it declares."""
     make = RangeStatement.__init__
 
-    def ascending(self: RangeStatement, table: AnyTable, columns: str, wanted: KeyRange) -> None:
-        make(self, table, columns, wanted)
+    def ascending(self: RangeStatement, *given: Any, **options: Any) -> None:
+        make(self, *given, **options)
         before, order, rest = self.sql.partition(" ORDER BY ")
         self.sql = before + order + rest.replace(" DESC", "")
 
@@ -211,42 +211,43 @@ def sqlite_descending_ignored(patch: Patches) -> None:
 @mutant("R5", on=SQLITE)
 def sqlite_bound_of_both_directions_compared_at_once(patch: Patches) -> None:
     """A bound over ascending and descending columns is one row comparison, as if all of them were ascending."""
-    runs = ranges._runs
+    compared = ranges._Bounds._compared
 
-    def at_once(
-        columns: Sequence[KeyColumn],
-        side: ranges.Side,
-        values: Sequence[Stored] | None,
-        *,
-        closed: bool,
-        sign: str = "",
-    ) -> Any:
-        alike = [KeyColumn(part.column, part.index, columns[0].descending) for part in columns]
-        return runs(alike, side, values, closed=closed, sign=sign)
+    def at_once(self: ranges._Bounds, bounded: Sequence[KeyColumn], side: ranges.Side, *, closed: bool) -> Any:
+        alike = [KeyColumn(part.column, part.index, bounded[0].descending) for part in bounded]
+        return compared(self, alike, side, closed=closed)
 
-    patch.function(runs, at_once)
+    patch.method(ranges._Bounds, "_compared", at_once)
 
 
 @mutant("R5", on=SQLITE)
 def sqlite_start_exclusive(patch: Patches) -> None:
     """A range begins behind its start, and one in reverse ends before it."""
-    runs = ranges._runs
+    compared, runs = ranges._Bounds._compared, ranges._Bounds._runs
 
-    def opened(columns: Any, side: ranges.Side, values: Any, *, closed: bool, sign: str = "") -> Any:
-        return runs(columns, side, values, closed=False, sign=sign)
+    def compared_open(self: ranges._Bounds, bounded: Any, side: ranges.Side, *, closed: bool) -> Any:
+        return compared(self, bounded, side, closed=False)
 
-    patch.function(runs, opened)
+    def runs_open(self: ranges._Bounds, bounded: Any, side: ranges.Side, *, closed: bool, hidden: bool = False) -> Any:
+        return runs(self, bounded, side, closed=False, hidden=hidden)
+
+    patch.method(ranges._Bounds, "_compared", compared_open)
+    patch.method(ranges._Bounds, "_runs", runs_open)
 
 
 @mutant("R5", on=SQLITE)
 def sqlite_stop_inclusive(patch: Patches) -> None:
     """A range goes on to the row at its stop, and a cursor in reverse begins with its own row."""
-    runs = ranges._runs
+    compared, runs = ranges._Bounds._compared, ranges._Bounds._runs
 
-    def shut(columns: Any, side: ranges.Side, values: Any, *, closed: bool, sign: str = "") -> Any:
-        return runs(columns, side, values, closed=closed or side == "upper", sign=sign)
+    def compared_shut(self: ranges._Bounds, bounded: Any, side: ranges.Side, *, closed: bool) -> Any:
+        return compared(self, bounded, side, closed=closed or side == "upper")
 
-    patch.function(runs, shut)
+    def runs_shut(self: ranges._Bounds, bounded: Any, side: ranges.Side, *, closed: bool, hidden: bool = False) -> Any:
+        return runs(self, bounded, side, closed=closed or side == "upper", hidden=hidden)
+
+    patch.method(ranges._Bounds, "_compared", compared_shut)
+    patch.method(ranges._Bounds, "_runs", runs_shut)
 
 
 @mutant("R5", on=SQLITE)

@@ -26,6 +26,7 @@ from strongroom.engine import (
     Rows,
     SchemaRows,
     Sharing,
+    SingleCalls,
     Strength,
     WritableRows,
 )
@@ -216,11 +217,12 @@ class _Gone:
         raise Closed(self._why)
 
 
-class _QuickCalls:
+class _QuickCalls(SingleCalls):
     """Single calls, each one statement."""
 
     def __init__(self, engine: SqliteEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
+        self._quick = engine
         self._gate = engine._gate
         self._inside = engine._inside
         self._statements = engine._statements
@@ -228,7 +230,7 @@ class _QuickCalls:
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         # The most frequent call of all: as little as can be stands between it and the driver.
-        engine = self._engine
+        engine = self._quick
         # Before the gate: in a forked child a thread of the parent's may hold it for ever.
         if engine._closed or self._inside.kind is not None:
             engine._check_outside("call")
@@ -241,29 +243,29 @@ class _QuickCalls:
             return row
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
-        engine = self._engine
+        engine = self._quick
         engine._check_outside("call")
         with engine._gate:
             return engine._reader_rows.fetch_range(table, wanted)
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
-        engine = self._engine
+        engine = self._quick
         engine._check_outside("call")
         with engine._gate:
             return engine._reader_rows.tally(table, prefix, limit)
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
-        return self._engine._submit(lambda rows: rows.insert(table, key, row), (table, row))
+        return self._quick._submit(lambda rows: rows.insert(table, key, row), (table, row))
 
     def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
-        return self._engine._submit(lambda rows: rows.replace(table, key, row, guard))
+        return self._quick._submit(lambda rows: rows.replace(table, key, row, guard))
 
     def put(self, table: AnyTable, key: Key, row: Row) -> None:
-        self._engine._submit(lambda rows: rows.put(table, key, row))
+        self._quick._submit(lambda rows: rows.put(table, key, row))
 
     def remove(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
-        return self._engine._submit(lambda rows: rows.remove(table, key, guard))
+        return self._quick._submit(lambda rows: rows.remove(table, key, guard))
 
     def clock(self) -> int:
-        self._engine._check_outside("call")
-        return self._engine._clock.now()
+        self._quick._check_outside("call")
+        return self._quick._clock.now()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from strongroom.engine import Clock, Guard
+from strongroom.engine import Clock, Guard, SchemaRows
 from strongroom.engines.sqlite.faults import FAULTS, translate
 from strongroom.engines.sqlite.statements import Statements
 from strongroom.errors import Unavailable
@@ -26,7 +26,7 @@ def rolled_back() -> Unavailable:
     return Unavailable("SQLite: the transaction was rolled back after a fault; nothing of it was kept")
 
 
-class ConnectionRows:
+class ConnectionRows(SchemaRows):
     """Rows as the connection's transaction sees and makes them. One user at a time."""
 
     def __init__(self, connection: apsw.Connection, statements: TableStatements, clock: Clock) -> None:

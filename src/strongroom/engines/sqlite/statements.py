@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from strongroom.engines.sqlite.ranges import RangeStatement, quoted, range_shape
+from strongroom.engines.sql import Dialect, RangeStatement, range_shape
 from strongroom.records import SEAL, AnyTable, Column, Key, KeyRange, Row, Stored
 
 _TYPES: Final = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB"}
 
 Bindings = tuple[Stored, ...]
+
+SQLITE: Final = Dialect(quote='"', hole="?", hides_by_plus=True)
+
+quoted: Final = SQLITE.name
 
 
 class Statements:
@@ -66,7 +70,7 @@ class Statements:
         shape = range_shape(wanted)
         made = self._ranges.get(shape)
         if made is None:
-            made = self._ranges[shape] = RangeStatement(self._table, self._columns, wanted)
+            made = self._ranges[shape] = RangeStatement(SQLITE, self._table, self._name, self._columns, wanted)
         return made.sql, made.bind(wanted)
 
     def create(self, columns: Sequence[Column]) -> list[str]:
