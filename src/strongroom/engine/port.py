@@ -67,6 +67,10 @@ class Claims:
     """Whether the database itself refuses to change the rows of an immutable table (W4)."""
     reopens: bool
     """Whether a store outlives the engine object that wrote it."""
+    exclusive: bool = False
+    """Whether one engine object can hold a store alone, and every other is turned away (D4)."""
+    bounded_log: bool = False
+    """Whether the engine keeps a log beside its data, and keeps it bounded whoever reads (D5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ class SqliteEngine(Engine):
             sharing=Sharing.ENGINE if self.options.exclusive else Sharing.HOST,
             guards_immutable=True,
             reopens=True,
+            exclusive=True,
+            bounded_log=True,
         )
         self._gate = threading.Lock()
         self._statements = TableStatements()
