@@ -442,7 +442,7 @@ class TestFaults:
         others = [threading.Thread(target=record, args=(title,)) for title in titles]
         for thread in others:
             thread.start()
-        while len(engine._committer._queue) < len(titles):
+        while len(engine._committer._queue) <= len(titles):
             go.wait(0.001)
         fail("flush")
         go.set()
@@ -519,7 +519,7 @@ class TestGroups:
         for name, work in works.items():
             threads.append(threading.Thread(target=run, args=(name, work)))
             threads[-1].start()
-            while len(engine._committer._queue) < len(threads) - 1:
+            while len(engine._committer._queue) < len(threads):
                 go.wait(0.001)
         go.set()
         for thread in threads:
@@ -554,7 +554,7 @@ class TestGroups:
         assert entered.wait(60)
         for thread in threads[1:]:
             thread.start()
-        while len(engine._committer._queue) < len(titles):
+        while len(engine._committer._queue) <= len(titles):
             go.wait(0.001)
         go.set()
         for thread in threads:

@@ -1,16 +1,19 @@
 """Group commit: many callers' write functions in one database transaction, and one flush for all of them.
 
-A caller puts its job into the queue. If nobody is leading, it leads: it takes the whole queue and runs it as one
-group. Everyone else sleeps until its own job is done, or until it is woken to lead. One caller alone is its own
-group: no other thread is involved.
+Every caller's job stands in one queue until it is done, and whoever stands first leads: he runs the front of the queue
+as one group, takes it out, and wakes who stands first then. Everyone else sleeps until his own job is done, or he is
+first. One caller alone is his own group: no other thread is involved.
+
+Ctrl-C may strike between any two steps of this and must leave nobody asleep. So nothing is handed over that could be
+lost on the way: who leads follows from the queue, every change of the queue is one operation of its list, and what is
+done after a group may be done again from its beginning.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from strongroom.errors import Closed
@@ -27,46 +30,38 @@ MAX_GROUP = 512
 class Job(Generic[W]):
     """One caller's work, and what came of it. A runner sets `result`, or `error` which is then raised."""
 
-    __slots__ = ("_gate", "done", "error", "group", "leads", "ran", "result", "work")
+    __slots__ = ("done", "error", "gate", "result", "work")
 
     def __init__(self, work: W) -> None:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-        self.leads = False
-        self.group: list[Job[W]] = []
-        """The jobs that this one leads, itself among them."""
-        self.ran = False
-        """Whether that group has been run."""
-        self._gate = threading.Lock()
-        self._gate.acquire()
-
-    def wait(self) -> None:
-        """Sleep until the job is done, or is to lead."""
-        self._gate.acquire()
+        """Whether what came of it is final: whatever happens to its leader now, the job is not to be run again."""
+        self.gate: SimpleQueue[None] | None = None
+        """What the caller sleeps on, once he has to; waking him too often does no harm."""
 
     def wake(self) -> None:
-        """End the sleep; once more does no harm."""
-        if self._gate.locked():
-            self._gate.release()
+        """Let the caller look again whether his job is done or first."""
+        if self.gate is not None:
+            self.gate.put(None)
 
 
 class Committer(Generic[W]):
     """Runs jobs in groups, one group at a time.
 
     `run` gets the jobs of one group in the order in which they came, and sets each one's `result` or `error`. An
-    exception that it raises itself (Ctrl-C, in practice) is the leading caller's: the others' jobs run again.
+    exception that it raises itself (Ctrl-C, in practice) is the leading caller's: the others' jobs run again, but for
+    those that it had marked as `done`.
     """
 
     def __init__(self, run: Callable[[Sequence[Job[W]]], None], *, max_group: int = MAX_GROUP) -> None:
         self._run = run
         self._max_group = max_group
-        self._mutex = threading.Lock()
-        self._idle = threading.Condition(self._mutex)
-        self._queue: deque[Job[W]] = deque()
-        self._led = False
+        self._queue: list[Job[W]] = []
         self._closed = False
+        self._emptied: SimpleQueue[None] = SimpleQueue()
+        """What a closer sleeps on until the queue is empty."""
         self._last = 1
         """How many jobs the last group had."""
 
@@ -76,19 +71,20 @@ class Committer(Generic[W]):
         Raises `Closed` after `close`.
         """
         job = Job(work)
+        group: list[Job[W]] = []
         try:
-            with self._mutex:
-                if self._closed:
-                    raise Closed("the engine is closed")
+            try:
                 self._queue.append(job)
-                if not self._led:
-                    self._led = job.leads = True
-            if not job.leads:
-                job.wait()
-            if not job.done:
-                self._lead(job)
+                if self._closed:  # looked at behind the append: a closer sees the one, or this sees the other
+                    raise Closed("the engine is closed")
+                if not self._is_first(job):
+                    self._wait(job)
+                if not job.done:
+                    self._lead(group)
+            finally:
+                self._settle(job, group)
         except BaseException:
-            self._withdraw(job)
+            self._settle(job, group)  # once more: Ctrl-C may have struck the first time
             raise
         if job.error is not None:
             raise job.error
@@ -96,65 +92,58 @@ class Committer(Generic[W]):
 
     def close(self) -> None:
         """Refuse new work and wait until all that was taken is done. May be called again."""
-        with self._mutex:
-            self._closed = True
-            while self._led:
-                self._idle.wait()
+        self._closed = True
+        while self._queue:
+            self._emptied.get()
+        self._emptied.put(None)  # for whoever else closes
 
-    def _lead(self, job: Job[W]) -> None:
-        self._gather()
-        with self._mutex:
-            job.group = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_group))]
-        self._run(job.group)
-        job.ran = True
-        self._last = len(job.group)
-        self._finish(job)
+    def _is_first(self, job: Job[W]) -> bool:
+        return self._queue[:1] == [job]  # a job that is done may be out of the queue, and that empty
+
+    def _wait(self, job: Job[W]) -> None:
+        job.gate = SimpleQueue()
+        while not job.done and not self._is_first(job):
+            job.gate.get()
+
+    def _lead(self, group: list[Job[W]]) -> None:
+        """Run the front of the queue, and name it in `group` before that."""
+        if len(self._queue) > 1:
+            self._gather()
+        group += self._queue[: self._max_group]
+        self._run(group)
+        for member in group:
+            member.done = True
+        self._last = len(group)
 
     def _gather(self) -> None:
         """Wait for as long as callers keep coming, up to as many as the last group had.
 
         They were all woken a moment ago, and most are on their way back: without this, the first of them would flush
-        for itself alone, and the others wait for that. One caller alone never waits.
+        for itself alone, and the others wait for that.
         """
         came = 0
-        while came < len(self._queue) < self._last * 1.0:
+        while came < len(self._queue) < self._last:
             came = len(self._queue)
             time.sleep(_MOMENT)
 
-    def _finish(self, job: Job[W]) -> None:
-        """Pass the lead on and wake the group's callers; may be begun again where Ctrl-C stopped it."""
-        for member in job.group:
-            member.done = True
-        with self._mutex:
-            # The next leader is woken first: it works while this group's callers wake.
-            if job.leads:
-                job.leads = False
-                self._pass_on()
-        for member in job.group:
-            if member is not job:
-                member.wake()
+    def _settle(self, job: Job[W], group: list[Job[W]]) -> None:
+        """Take `job` out of the queue, and what is done of the group that it led; wake whoever waits for that.
 
-    def _withdraw(self, job: Job[W]) -> None:
-        """Take back a job whose caller was interrupted, so that nobody waits for it."""
-        if job.ran:
-            self._finish(job)
+        May be done again from its beginning. A job that another one led to its end is that one's to take out.
+        """
+        if job.done and not group:
             return
-        with self._mutex:
-            if job in self._queue:
-                self._queue.remove(job)
-            if job.leads:
-                again = [other for other in job.group if other is not job and not other.done]
-                self._queue.extendleft(reversed(again))
-                job.leads = False
-                self._pass_on()
-        for member in job.group:
+        for member in group or [job]:
+            if member.done or member is job:
+                try:
+                    self._queue.remove(member)
+                except ValueError:
+                    continue  # its caller was interrupted and took it out, or this was begun before
+        # The next leader is woken first: it works while this group's callers wake.
+        if first := self._queue[:1]:
+            first[0].wake()
+        elif self._closed:
+            self._emptied.put(None)
+        for member in group:
             if member.done and member is not job:
                 member.wake()
-
-    def _pass_on(self) -> None:
-        if self._queue:
-            self._queue[0].leads = True
-            self._queue[0].wake()
-        else:
-            self._led = False
-            self._idle.notify_all()
