@@ -2,8 +2,10 @@
 
 from strongroom.engine.asynchronous import Cancelled
 from strongroom.engine.base import Engine, SingleCalls
+from strongroom.engine.buffered import BufferedRows, Refuted, TableChanges
 from strongroom.engine.clock import Clock
 from strongroom.engine.committer import Committer, Job
+from strongroom.engine.groups import GroupRunner, Rivals, Session, Stale, Work
 from strongroom.engine.port import (
     Claims,
     Durability,
@@ -23,22 +25,30 @@ from strongroom.engine.urls import StoreUrl
 
 __all__ = [
     "Backoff",
+    "BufferedRows",
     "Cancelled",
     "Claims",
     "Clock",
     "Committer",
     "Durability",
     "Engine",
+    "GroupRunner",
     "Guard",
     "Job",
     "Reader",
+    "Refuted",
+    "Rivals",
     "Rows",
     "SchemaRows",
+    "Session",
     "Sharing",
     "SingleCalls",
+    "Stale",
     "StoreUrl",
     "Strength",
+    "TableChanges",
     "Transaction",
+    "Work",
     "WritableRows",
     "Writer",
     "open",
