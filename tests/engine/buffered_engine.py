@@ -19,7 +19,7 @@ from strongroom.engine import (
     WritableRows,
 )
 from strongroom.engines.memory import MemoryEngine, _Transaction
-from strongroom.errors import StrongroomError
+from strongroom.errors import StrongroomError, TooLarge
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
 T = TypeVar("T")
@@ -28,11 +28,12 @@ T = TypeVar("T")
 class MemorySession(Rows):
     """A session over one transaction of the memory engine. It counts what a network would have to carry."""
 
-    def __init__(self, rows: WritableRows) -> None:
+    def __init__(self, rows: WritableRows, most: int) -> None:
         self._rows = rows
         self.fault: StrongroomError | None = None
         self.kept = False
         self.trips: list[str] = []
+        self.most = most
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         return self._tripping("fetch", lambda: self._rows.fetch(table, key))
@@ -51,7 +52,10 @@ class MemorySession(Rows):
 
     def commit(self, rows: BufferedRows) -> None:
         self.trips.append("commit")
-        for changes in rows.changes():
+        net = rows.changes()
+        if sum(len(changes.inserts) for changes in net) > self.most:
+            raise TooLarge(f"{self.most} rows are the most")
+        for changes in net:
             table = changes.table
             for row in changes.inserts:
                 if not self._rows.insert(table, table.key_of(row), row):
@@ -82,6 +86,8 @@ class BufferedEngine(Engine):
         self.claims = self.inner.claims
         super().__init__("buffered memory")
         self._codecs = self.inner._codecs
+        self.most = 100
+        """How many rows one commit may insert."""
         self.sessions: list[MemorySession] = []
         self.runner = GroupRunner(self._begin)
         self._committer: Committer[Work] = Committer(self.runner.run)
@@ -92,7 +98,7 @@ class BufferedEngine(Engine):
         store = self.inner._store
         with store.writer:
             rows = _Transaction(store)
-            session = MemorySession(rows)
+            session = MemorySession(rows, self.most)
             self.sessions.append(session)
             try:
                 yield session

@@ -10,7 +10,7 @@ import pytest
 from strongroom.conformance import UrlHarness, WrappedHarness, conformance_tests
 from strongroom.engine import Job, Transaction, Work
 from strongroom.engine.operations import OpenTransaction
-from strongroom.errors import AlreadyExists, InvalidArgument, StrongroomError, VersionMismatch
+from strongroom.errors import AlreadyExists, InvalidArgument, StrongroomError, TooLarge, VersionMismatch
 from strongroom.patterns import Log
 from strongroom.records import MEMBERSHIP, REPLACEABLE, VERSIONED, Identifier, Integer, Record, Schema, Table
 from tests.engine.buffered_engine import BufferedEngine
@@ -162,6 +162,21 @@ class TestGroups:
             return transaction.abandon("it was not there")
 
         assert engine.write(look) == "it was there"
+
+    def test_what_is_too_much_together_is_committed_in_parts_and_what_is_too_much_alone_is_refused_alone(
+        self, engine: BufferedEngine
+    ) -> None:
+        def insert(name: str, rows: int) -> Callable[[Transaction], None]:
+            def change(transaction: Transaction) -> None:
+                for i in range(rows):
+                    transaction.insert(COUNTS, Count(f"{name}{i}"))
+
+            return change
+
+        engine.most = 3
+        outcomes = together(engine, *[insert(name, 4 if name == "c" else 1) for name in "abcdef"])
+        assert [type(outcome) for outcome in outcomes] == [type(None)] * 2 + [TooLarge] + [type(None)] * 3
+        assert [count.name for count in engine.scan(COUNTS, limit=9)] == ["a0", "b0", "d0", "e0", "f0"]
 
     def test_a_function_that_goes_on_after_a_fault_gets_the_fault_all_the_same(self, engine: BufferedEngine) -> None:
         elsewhere = Table("elsewhere", Count, key=("name",), changes=VERSIONED("number"))

@@ -144,8 +144,9 @@ class GroupRunner:
             else:
                 _mark_done(jobs)
                 return None
-        for job in jobs:  # one of them is at fault: each for itself, so that the others are not
-            self.run([job])
+        # One of them is at fault, or all are too much together: in halves, so that the others go on.
+        self.run(jobs[: len(jobs) // 2])
+        self.run(jobs[len(jobs) // 2 :])
         return None
 
     def _look_ahead(self, rows: BufferedRows, jobs: Sequence[Job[Work]]) -> None:
