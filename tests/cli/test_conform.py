@@ -39,10 +39,17 @@ def test_people_get_a_line_for_each_clause(run: Run) -> None:
 
 
 def test_what_could_not_be_run_is_told_beside_the_answer(run: Run) -> None:
-    answer = run("conform", "memory://", "--case", "what_is_acknowledged_was_flushed_before")
+    answer = run("conform", "memory://", "--case", "a_commit_that_fails_is_no_success_and_keeps_nothing")
     assert answer.exit_code == 0
     assert answer.stdout.splitlines()[-1] == "memory (multi-record): 0 of 1 cases passed, 0 failed"
-    assert answer.stderr == "unsupported (1): the engine claims durability none only\n"
+    assert answer.stderr == "unsupported (1): the harness can't make a commit fail\n"
+
+
+def test_what_the_engine_does_not_claim_is_told_beside_the_answer(run: Run) -> None:
+    answer = run("conform", "memory://", "--case", "what_is_acknowledged_was_flushed_before")
+    assert answer.exit_code == 0
+    assert answer.stdout.splitlines()[-1] == "memory (multi-record): 0 of 0 cases passed, 0 failed"
+    assert answer.stderr == "not asked (1): the engine claims durability none only\n"
 
 
 def test_a_case_that_fails_is_told_and_is_exit_code_1(run: Run) -> None:

@@ -50,9 +50,10 @@ def conform(
     """Hold an engine to the contract.
 
     Each case of the conformance kit runs on a store of its own, which is made for it: beside the path that URL names
-    and removed afterwards for SQLite files, and with the store's number in the place of {n} for any other engine. What
-    exists is never touched: a URL of something that is there already is refused. Cases that the engine claims too
-    little for are reported as unsupported, not as passed. Exits with 1 if a case failed.
+    and removed afterwards for SQLite files; in a schema of the database that URL names, or in a database beside it, and
+    dropped afterwards for PostgreSQL and MySQL; and with the store's number in the place of {n} for any other engine.
+    What exists is never touched: a URL of something that is there already is refused. Cases that the engine claims too
+    little for are not asked; those that can't be shown are unsupported, not passed. Exits with 1 if a case failed.
 
     Example: strongroom conform sqlite:///conform.db --clause W2
     """
@@ -65,18 +66,20 @@ def conform(
             "which engine? name a URL, such as sqlite:///conform.db, or ask for the cases with --list"
         )
     from strongroom.conformance import Outcome, run, select
+    from strongroom.conformance.runner import introduce
 
-    select(clauses=clauses, cases=cases, slow=slow)  # before anything is made
+    chosen = select(clauses=clauses, cases=cases, slow=slow)  # before anything is made
     with scratch(), _harness(url) as harness, output.progress(as_json=as_json, unit="cases") as show:
 
         def watch(done: int, total: int, outcome: Outcome) -> None:
             show(outcome.case, done, total)
 
+        _, claims = introduce(harness)
         report = run(harness, clauses=clauses, cases=cases, slow=slow, progress=watch)
     if as_json:
         output.emit(asdict(report))
     else:
-        _say(report)
+        _say(report, Counter(beyond for one in chosen if (beyond := one.beyond(claims))))
     if not report.ok:
         raise typer.Exit(output.FOUND)
 
@@ -98,6 +101,7 @@ def scratch() -> Iterator[Path]:
 def _harness(url: str) -> Iterator[Any]:
     """The way into the kit for an engine whose stores are made where nothing is yet."""
     from strongroom.conformance import FlushCountingHarness, UrlHarness
+    from strongroom.conformance.url_harness import KINDS
 
     store = StoreUrl.parse(url)
     if store.scheme == "sqlite" and store.place != IN_MEMORY:
@@ -109,6 +113,9 @@ def _harness(url: str) -> Iterator[Any]:
         if store.scheme == "memory":
             store = StoreUrl("memory", f"{store.place or 'conform'}-{os.getpid()}", store.options)
         with UrlHarness(f"{store.scheme}://{store.place}") as harness:
+            yield harness
+    elif store.scheme in KINDS:
+        with UrlHarness(url) as harness:
             yield harness
     else:
         with _new_stores(url) as harness:
@@ -168,7 +175,7 @@ def _list(clauses: Collection[str], cases: Collection[str], *, slow: bool, as_js
                 output.say(f"    {one.name}{' (slow)' if one.slow else ''}")
 
 
-def _say(report: Any) -> None:
+def _say(report: Any, not_asked: Counter[str]) -> None:
     from strongroom.conformance import CLAUSES
 
     failed = {failure.clause for failure in report.failed}
@@ -179,5 +186,7 @@ def _say(report: Any) -> None:
         output.say(("FAILED ", "bold red"), f"{failure.clause} {failure.case}: {failure.error}")
     for reason, number in Counter(unproved.reason for unproved in report.unsupported).items():
         output.remark((f"unsupported ({number}): ", "dim"), reason)
+    for reason, number in not_asked.items():
+        output.remark((f"not asked ({number}): ", "dim"), reason)
     passed = f"{report.engine} ({report.strength}): {report.passed} of {report.cases} cases passed, "
     output.say(passed, (f"{len(report.failed)} failed", "bold red" if report.failed else "bold green"))

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final
 import apsw
 
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.url_harness import UrlHarness
+from strongroom.conformance.harnesses.sqlite import SqliteHarness
 
 NAME: Final = "strongroom-flushes"
 
 
-class FlushCountingHarness(UrlHarness):
+class FlushCountingHarness(SqliteHarness):
     """As `UrlHarness` for a ``sqlite:///`` URL, and can count what is flushed."""
 
     _layer: ClassVar[_Counting | None] = None

@@ -32,6 +32,10 @@ class Ability(Enum):
     LOST_ANSWER = "lose the answer to a commit that was kept"
     LOST_COMMIT = "lose a commit together with its answer"
     CONFLICTS = "let rivals win every commit"
+    LOST_CONNECTION = "cut the connections to the server"
+    SERVER_AWAY = "keep the server away"
+    GONE_AFTER_COMMIT = "have the server go away right behind a commit"
+    GONE_BEFORE_COMMIT = "have the server go away right before a commit"
 
 
 class Harness(ABC):
@@ -42,9 +46,17 @@ class Harness(ABC):
     opener: str = "strongroom:open"
     """The function, as ``module:name``, that another process opens `url` with."""
 
+    wanted: frozenset[Ability] = frozenset(Ability)
+    """What is going to be asked for until the next `fresh`; whoever runs a case says so before. All, unless said:
+    a harness may spare itself what serves the rest."""
+
     @abstractmethod
     def open(self) -> Engine:
         """A new engine object on the present store; several are open at once where the engine claims that."""
+
+    def open_hasty(self) -> Engine:
+        """As `open`, but the engine gives up within some seconds on a server that is away (`Ability.SERVER_AWAY`)."""
+        return self.open()
 
     @abstractmethod
     def fresh(self) -> None:
@@ -108,8 +120,15 @@ class Harness(ABC):
         raise self._unable(Ability.FLUSHES)
 
     def inflict(self, fault: Ability) -> AbstractContextManager[None]:
-        """While the context lasts, the store suffers `fault`, one of the faults that `abilities` names."""
+        """While the context lasts, the store suffers `fault`, one of the faults that `abilities` names.
+
+        A fault of commits strikes the next commit at least; a harness that can tell says so if there was none.
+        """
         raise self._unable(fault)
+
+    def cut(self) -> None:
+        """Cut every connection that an engine has to the present store (`Ability.LOST_CONNECTION`)."""
+        raise self._unable(Ability.LOST_CONNECTION)
 
     def _unable(self, ability: Ability) -> Unsupported:
         return Unsupported(f"the harness can't {ability.value}")

@@ -29,20 +29,20 @@ class Case:
     check: Callable[[Kit], None]
     strength: Strength = Strength.SINGLE_RECORD
     below: Strength | None = None
-    """Only engines that claim less than this are asked at all: the case shows that they refuse it clearly."""
+    """Only engines that claim less than this are asked: the case shows that they refuse it clearly."""
     sharing: Sharing = Sharing.ENGINE
     durability: Durability = Durability.NONE
     reopens: bool = False
     guards: bool = False
+    exclusive: bool = False
+    bounded_log: bool = False
     needs: frozenset[Ability] = frozenset()
     slow: bool = False
 
-    def concerns(self, claims: Claims) -> bool:
-        """Whether the case is about engines that claim this."""
-        return self.below is None or claims.strength < self.below
-
-    def obstacle(self, claims: Claims, abilities: frozenset[Ability]) -> str:
-        """Why the case can't be run on such an engine through such a harness; empty if it can."""
+    def beyond(self, claims: Claims) -> str:
+        """Why the case does not concern engines that claim this, and is not asked of them; empty if it does."""
+        if self.below is not None and claims.strength >= self.below:
+            return "the engine claims more than what these show to be refused"
         if claims.strength < self.strength:
             return "the engine claims single-record transactions only"
         if claims.sharing < self.sharing:
@@ -53,6 +53,18 @@ class Case:
             return "the engine does not claim that its stores can be opened again"
         if self.guards and not claims.guards_immutable:
             return "the engine does not claim that the database guards immutable tables"
+        if self.exclusive and not claims.exclusive:
+            return "the engine does not claim that a store can be held alone"
+        if self.bounded_log and not claims.bounded_log:
+            return "the engine does not claim to keep a log of its own"
+        return ""
+
+    def concerns(self, claims: Claims) -> bool:
+        """Whether the case is about engines that claim this."""
+        return not self.beyond(claims)
+
+    def obstacle(self, abilities: frozenset[Ability]) -> str:
+        """Why the case can't be run through a harness of these abilities; empty if it can."""
         for ability in Ability:
             if ability in self.needs and ability not in abilities:
                 return f"the harness can't {ability.value}"
@@ -71,6 +83,8 @@ def case(
     durability: Durability = Durability.NONE,
     reopens: bool = False,
     guards: bool = False,
+    exclusive: bool = False,
+    bounded_log: bool = False,
     slow: bool = False,
 ) -> Callable[[Callable[[Kit], None]], Callable[[Kit], None]]:
     """Registers the decorated function, whose name is a sentence, as a case for `clause`; see `Case` for the rest."""
@@ -88,6 +102,8 @@ def case(
             durability=durability,
             reopens=reopens,
             guards=guards,
+            exclusive=exclusive,
+            bounded_log=bounded_log,
             needs=frozenset(needs),
             slow=slow,
         )

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Unproved:
-    """A case that could not be run: the engine does not claim what it needs, or the harness can't provide it."""
+    """A case that concerns the engine but could not be run: the harness can't provide what it needs."""
 
     case: str
     clause: str
@@ -50,7 +50,9 @@ class Unproved:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a run. `cases` counts all that were selected: passed, failed and unsupported together."""
+    """The outcome of a run. `cases` counts all that were selected and concern the engine, by what it claims: those that
+    passed, those that failed and those that are unsupported, together.
+    """
 
     engine: str
     strength: str

@@ -36,7 +36,7 @@ def run(
     kills: int = KILLS,
     progress: Progress | None = None,
 ) -> Report:
-    """Hold an engine to the contract.
+    """Hold an engine to the contract: all of it that the engine claims.
 
     Arguments:
         harness: the way to the engine; it is not closed.
@@ -94,9 +94,10 @@ def run_case(
     harness: Harness, one: Case, claims: Claims, *, timeout: float | None = None, kills: int = KILLS
 ) -> Outcome:
     """What came of one case, run on a fresh store."""
-    reason = one.obstacle(claims, harness.abilities)
+    reason = one.beyond(claims) or one.obstacle(harness.abilities)
     if reason:
         return Outcome(one.name, one.clause, "unsupported", reason)
+    harness.wanted = one.needs
     harness.fresh()
     return _watched(harness, one, timeout or (SLOW_TIMEOUT if one.slow else TIMEOUT), kills)
 

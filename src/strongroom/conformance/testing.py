@@ -4,14 +4,17 @@
 
     test_conformance = conformance_tests(lambda folder: UrlHarness(f"mydb:///{folder}/store-{{n}}"))
 
-A case that can't be run on the engine, or through the harness, is skipped and says why. Cases that are slow by nature
-carry the marker ``slow``: declare it among your markers, and leave them out with ``-m 'not slow'``.
+A case that the engine claims too little for, or that the harness can't show, is skipped and says why. Cases
+that are slow by nature carry the marker ``slow``: declare it among your markers, and leave them out with
+``-m 'not slow'``.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from strongroom.conformance.harness import Harness
 from strongroom.conformance.kit import KILLS, Case
@@ -20,7 +23,7 @@ from strongroom.errors import Unsupported
 
 
 def conformance_tests(
-    make: Callable[[Path], Harness],
+    make: Callable[..., Harness],
     *,
     clauses: Collection[str] = (),
     cases: Collection[str] = (),
@@ -30,7 +33,8 @@ def conformance_tests(
     """A test function over the kit's cases; bind it to a name that pytest collects, such as ``test_conformance``.
 
     Arguments:
-        make: called for each case with a folder of its own; the harness it answers is closed afterwards.
+        make: called for each case with a folder of its own; the harness it answers is closed afterwards. Its other
+            parameters, if it has any, name fixtures that it gets, as in ``lambda folder, server: UrlHarness(...)``.
         clauses, cases, timeout, kills: as for `run`.
 
     Raises `Unsupported` where pytest is not installed, `InvalidArgument` for a clause or case that the kit has not.
@@ -45,16 +49,20 @@ def conformance_tests(
         for one in select(clauses=clauses, cases=cases, slow=True)
     ]
 
-    @pytest.mark.parametrize("case", chosen)
-    def conformance(case: Case, tmp_path: Path) -> None:
-        with make(tmp_path) as harness:
+    def conformance(case: Case, tmp_path: Path, **fixtures: Any) -> None:
+        with make(tmp_path, **fixtures) as harness:
             _, claims = introduce(harness)
-            if not case.concerns(claims):
-                pytest.skip("the case is for engines that claim less")
+            if beyond := case.beyond(claims):
+                pytest.skip(beyond)
             outcome = run_case(harness, case, claims, timeout=timeout, kills=kills)
         if outcome.status == "unsupported":
             pytest.skip(outcome.note)
         if outcome.status == "failed":
             raise AssertionError(f"{outcome.clause} {outcome.case}: {outcome.note}") from outcome.error
 
-    return conformance
+    # What pytest takes for the names of fixtures.
+    own = list(inspect.signature(conformance).parameters.values())[:2]
+    given = list(inspect.signature(make).parameters.values())[1:]
+    vars(conformance)["__signature__"] = inspect.Signature([*own, *given])
+    tests: Callable[..., None] = pytest.mark.parametrize("case", chosen)(conformance)
+    return tests

@@ -25,7 +25,11 @@ class WrappedHarness(Harness):
     def open(self) -> Engine:
         return self._wrap(self.inner.open())
 
+    def open_hasty(self) -> Engine:
+        return self._wrap(self.inner.open_hasty())
+
     def fresh(self) -> None:
+        self.inner.wanted = self.wanted
         self.inner.fresh()
 
     def close(self) -> None:
@@ -64,3 +68,6 @@ class WrappedHarness(Harness):
 
     def inflict(self, fault: Ability) -> AbstractContextManager[None]:
         return self.inner.inflict(fault)
+
+    def cut(self) -> None:
+        self.inner.cut()

@@ -218,7 +218,7 @@ def what_one_thread_is_inside_of_hinders_no_other(kit: Kit) -> None:
             other.end("a call beside it").value()
 
 
-@case("D4", Ability.EXCLUSIVE)
+@case("D4", Ability.EXCLUSIVE, exclusive=True, sharing=Sharing.PROCESS)
 def a_holder_that_is_closing_holds_to_the_last(kit: Kit) -> None:
     inside, go = threading.Event(), threading.Event()
 
@@ -248,7 +248,7 @@ def _log_limit(engine: Engine) -> int:
     described = engine.describe()
     limit = described.get("wal_limit_bytes")
     if not isinstance(limit, int) or "wal_bytes" not in described:
-        raise checks.Unprovable("the engine tells of no log that it keeps for readers")
+        raise checks.Failed("the description should tell of the log that the engine keeps, and of its bound")
     return limit
 
 
@@ -278,7 +278,7 @@ class _LongReader:
             raise checks.Failed(f"a long reader got {ended.error!r}")
 
 
-@case("D5", slow=True)
+@case("D5", bounded_log=True, slow=True)
 def a_reader_that_is_given_up_is_told_so(kit: Kit) -> None:
     engine, limit = kit.engine, _log_limit(kit.engine)
     engine.insert(THINGS, Thing("a", 1))
@@ -292,7 +292,7 @@ def a_reader_that_is_given_up_is_told_so(kit: Kit) -> None:
     checks.equal(engine.read(lambda r: r.get(THINGS, "a")), Thing("a", 2), "the row, as the next reader sees it")
 
 
-@case("D5", sharing=Sharing.PROCESS, slow=True)
+@case("D5", bounded_log=True, sharing=Sharing.PROCESS, slow=True)
 def a_reader_elsewhere_can_not_make_the_log_grow_without_end(kit: Kit) -> None:
     engine, other, limit = kit.engine, kit.another(), _log_limit(kit.engine)
     engine.insert(THINGS, Thing("a", 1))

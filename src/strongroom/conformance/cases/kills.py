@@ -93,7 +93,7 @@ def what_was_acknowledged_is_there_when_the_store_is_opened_again(kit: Kit) -> N
         checks.equal([mark.name for mark in engine.scan(MARKS, limit=100)], expected, "the rows after reopening")
 
 
-@case("D4", Ability.EXCLUSIVE, Ability.PROCESSES, reopens=True)
+@case("D4", Ability.EXCLUSIVE, Ability.PROCESSES, exclusive=True, sharing=Sharing.HOST, reopens=True)
 def a_killed_holder_holds_no_longer(kit: Kit) -> None:
     kit.open()
     kit.close()

@@ -351,7 +351,7 @@ def many_cancelled_callers_leak_nothing(kit: Kit) -> None:
     checks.equal(engine.count(PAIRS, limit=100), 20, "rows written afterwards")
 
 
-@case("D4", Ability.EXCLUSIVE)
+@case("D4", Ability.EXCLUSIVE, exclusive=True, sharing=Sharing.PROCESS)
 def two_holders_never_exist(kit: Kit) -> None:
     harness = kit.harness
     shared = kit.open()
@@ -372,7 +372,7 @@ def two_holders_never_exist(kit: Kit) -> None:
     kit.another()
 
 
-@case("D4", Ability.EXCLUSIVE)
+@case("D4", Ability.EXCLUSIVE, exclusive=True, sharing=Sharing.PROCESS)
 def of_those_who_want_to_hold_a_store_at_once_one_does(kit: Kit) -> None:
     kit.open()
     kit.close()
@@ -386,7 +386,7 @@ def of_those_who_want_to_hold_a_store_at_once_one_does(kit: Kit) -> None:
             checks.true(isinstance(error, StoreHeld), f"the others got {error!r}")
 
 
-@case("D4", Ability.EXCLUSIVE)
+@case("D4", Ability.EXCLUSIVE, exclusive=True, sharing=Sharing.PROCESS)
 def a_holder_s_store_is_as_good_as_any(kit: Kit) -> None:
     with kit.harness.open_exclusive() as holder:
         holder.prepare(SCHEMA)

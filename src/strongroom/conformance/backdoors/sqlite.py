@@ -1,67 +1,19 @@
-"""Ways into a store behind its engine's back: what a hostile operator, a damaged disk or a stray script would use."""
+"""Into a SQLite file."""
 
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from strongroom.records import SEAL, AnyTable, Key, Stored, encode_key
-
-MEMORY_STORE = "_store"
-"""The attribute under which a memory engine holds its `MemoryStore`."""
+from strongroom.conformance.backdoors.door import SqlBackDoor
+from strongroom.records import SEAL, AnyTable, Key, Stored
 
 
-class BackDoor(ABC):
-    """Reads and changes stored rows, for keys in stored form."""
-
-    @abstractmethod
-    def peek(self, table: AnyTable, key: Key) -> dict[str, Stored] | None:
-        """A row's columns with its seal, or None."""
-
-    @abstractmethod
-    def tamper(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        """Set a column of a row, whatever guards it; False if the column can't hold the value."""
-
-    @abstractmethod
-    def remove(self, table: AnyTable, key: Key) -> None:
-        """Remove a row, whatever guards it."""
-
-
-class MemoryBackDoor(BackDoor):
-    """Into the `MemoryStore` that `store` answers."""
-
-    def __init__(self, store: Callable[[], Any]) -> None:
-        self._store = store
-
-    def peek(self, table: AnyTable, key: Key) -> dict[str, Stored] | None:
-        with self._newest(table, key) as version:
-            if version is None or version.row is None:
-                return None
-            return dict(zip([*table.index, SEAL], version.row, strict=True))
-
-    def tamper(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        with self._newest(table, key) as version:
-            place = table.index.get(column, len(table.columns))
-            version.row = (*version.row[:place], value, *version.row[place + 1 :])
-        return True
-
-    def remove(self, table: AnyTable, key: Key) -> None:
-        with self._newest(table, key) as version:
-            version.row = None
-
-    @contextlib.contextmanager
-    def _newest(self, table: AnyTable, key: Key) -> Iterator[Any]:
-        store = self._store()
-        with store.latch:
-            yield store.tables[table.name].get(encode_key(table, key))
-
-
-class SqliteBackDoor(BackDoor):
+class SqliteBackDoor(SqlBackDoor):
     """Into a SQLite file, over a connection of its own.
 
     It uses the library that the engine uses: a second copy of SQLite in one process would drop the first one's locks.
@@ -89,7 +41,6 @@ class SqliteBackDoor(BackDoor):
             connection.execute(f"DELETE FROM {_quoted(table.name)} WHERE {_where(table)}", key)
 
     def update_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        """Whether an UPDATE of a row is refused, its guards in place."""
         return self._refused(_update(table, column), (value, *key))
 
     def replace_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
@@ -103,7 +54,6 @@ class SqliteBackDoor(BackDoor):
         )
 
     def delete_refused(self, table: AnyTable, key: Key) -> bool:
-        """Whether a DELETE of a row is refused, its guards in place."""
         return self._refused(f"DELETE FROM {_quoted(table.name)} WHERE {_where(table)}", key)
 
     def _refused(self, statement: str, values: Sequence[Stored]) -> bool:
