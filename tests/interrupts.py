@@ -8,9 +8,10 @@ place, then at the second, and so on, until it comes through.
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Final
 
 _LOOKED_AFTER: Final = {"RESUME", "CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD"}
@@ -23,7 +24,7 @@ class Interrupt:
     def __init__(self, at: int, *modules: ModuleType) -> None:
         self._left = at
         self._files = {module.__file__ for module in modules}
-        self._before: dict[FrameType, str] = {}
+        self._before: dict[FrameType, int] = {}
         self.where = ""
         """The place where it struck; empty if there was no such place."""
 
@@ -48,14 +49,30 @@ class Interrupt:
 
     def _step(self, frame: FrameType, event: str, _argument: Any) -> Any:
         if event == "opcode":
-            name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-            if self._before.get(frame) in _LOOKED_AFTER or name in _LOOKED_WHILE:
+            before, self._before[frame] = self._before.get(frame, 0), frame.f_lasti
+            if _is_looked_at(frame.f_code, before, frame.f_lasti):
                 self._left -= 1
                 if self._left == 0:
-                    self.where = f"{frame.f_code.co_qualname} line {frame.f_lineno}, before {name}"
+                    self.where = f"{frame.f_code.co_qualname} line {frame.f_lineno}, offset {frame.f_lasti}"
                     raise KeyboardInterrupt
-            self._before[frame] = name
         return self._step
+
+
+@functools.cache
+def _is_looked_at(code: CodeType, before: int, now: int) -> bool:
+    """Whether the interpreter looks for signals between two instructions that follow each other.
+
+    What it raises there is raised by the first one; what is raised here, by the second. Where another handler is in
+    charge of that (as behind ``with lock: return call()``), it would not be the same.
+    """
+    first, second = (dis.opname[code.co_code[at]] for at in (before, now))
+    return (first in _LOOKED_AFTER or second in _LOOKED_WHILE) and _handler(code, before) == _handler(code, now)
+
+
+@functools.cache
+def _handler(code: CodeType, at: int) -> int | None:
+    entries: Any = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
+    return next((entry.target for entry in entries if entry.start <= at < entry.end), None)
 
 
 def interrupted_everywhere(*modules: ModuleType) -> Iterator[Interrupt]:

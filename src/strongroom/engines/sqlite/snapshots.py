@@ -37,9 +37,9 @@ class _Snapshot(ConnectionRows):
     def end(self) -> None:
         """End the read transaction, if it is open. Once more does nothing: the connection may be another's by then."""
         with self.gate, translated():
-            ended, self._ended = self._ended, True
-            if not ended and self._connection.in_transaction:
+            if not self._ended and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+            self._ended = True  # only now: Ctrl-C may come between, and this be asked for again
 
     def _all(self, sql: str, bindings: Sequence[Stored]) -> list[Row]:
         with self.gate:
@@ -76,15 +76,19 @@ class Snapshots:
         if connection is None:
             connection = self._connect()
         snapshot = _Snapshot(connection, self._statements, self._clock, self._gate)
-        with self._lock:
-            self._running.add(snapshot)
-            snapshot.given_up = self._closed
         try:
-            snapshot._all("BEGIN", ())
-            snapshot._all("SELECT 1 FROM sqlite_schema LIMIT 1", ())  # a deferred BEGIN takes its snapshot here
-            return work(snapshot)
-        finally:
-            self._leave(snapshot, connection)
+            try:
+                with self._lock:
+                    self._running.add(snapshot)
+                    snapshot.given_up = self._closed
+                snapshot._all("BEGIN", ())
+                snapshot._all("SELECT 1 FROM sqlite_schema LIMIT 1", ())  # a deferred BEGIN takes its snapshot here
+                return work(snapshot)
+            finally:
+                self._leave(snapshot, connection)
+        except BaseException:
+            self._leave(snapshot, connection)  # once more: Ctrl-C may have struck the first time
+            raise
 
     def give_up(self, fault: StrongroomError) -> None:
         """End every running snapshot; its reader gets `fault` on its next statement."""
@@ -121,11 +125,14 @@ class Snapshots:
         return [*self._idle, *(snapshot._connection for snapshot in self._running)]
 
     def _leave(self, snapshot: _Snapshot, connection: apsw.Connection) -> None:
+        """End the snapshot and keep its connection for the next one, if one more is wanted. Once more does nothing."""
         snapshot.end()
         with self._lock:
-            self._running.discard(snapshot)
-            keep = len(self._idle) < _IDLE and self._closed is None
-            if keep:
+            if snapshot not in self._running:
+                return
+            # In this order: a connection that Ctrl-C keeps from being kept closes itself, one kept twice has two users.
+            self._running.remove(snapshot)
+            if len(self._idle) < _IDLE and self._closed is None:
                 self._idle.append(connection)
-        if not keep:
-            connection.close()
+                return
+        connection.close()

@@ -38,7 +38,8 @@ class WalKeeper:
     ) -> None:
         self._connection = connection
         self._limit = limit_bytes // int(connection.pragma("page_size"))
-        self._timeout_ms = timeout_ms
+        self._patient = patience(timeout_ms)
+        self._brisk = patience(_PATIENCE_MS)
         self._next_try = 0
         self._give_up_snapshots = give_up_snapshots
         self._name_holders = name_holders
@@ -64,9 +65,11 @@ class WalKeeper:
 
     def _start_over(self) -> bool:
         """Copy all of the WAL back and cut it, if whoever reads is done in time: whether that was done."""
-        self._connection.set_busy_handler(patience(_PATIENCE_MS))
-        done = self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        self._connection.set_busy_handler(patience(self._timeout_ms))
+        try:
+            self._connection.set_busy_handler(self._brisk)
+            done = self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            self._connection.set_busy_handler(self._patient)  # also after Ctrl-C
         if done:
             self.pages = self._next_try = 0
         return done
