@@ -18,6 +18,8 @@ class Dialect:
     """Whether ``(a, b) > (x, y)`` is answered from an index; where it is not, it is written as single comparisons."""
     merges_walks: bool = True
     """Whether several ordered walks are merged as they are made; where not, each is bounded by itself."""
+    joins_walks: bool = False
+    """Whether the walks of one bound, joined by OR in a single condition, are still one ordered walk of the index."""
     hides_by_plus: bool = False
     """Whether a plus before a column keeps it from the index, as SQLite has it."""
 

@@ -61,6 +61,8 @@ class RangeStatement:
         else:
             first = bounds.start("lower", wanted.lower, closed=not wanted.lower_open)
             last = bounds.end("upper", wanted.upper, closed=False)
+        if dialect.joins_walks:
+            first = [_any_of(first)]
         runs = [_all_of(prefix, run, last) for run in first]
         order = ", ".join(
             f"{dialect.name(part.column.name)}{' DESC' if part.descending is not wanted.reverse else ''}"
@@ -148,3 +150,10 @@ def _beyond(part: KeyColumn, side: Side) -> str:
 
 def _all_of(*runs: _Run) -> _Run:
     return _Run(" AND ".join(run.text for run in runs if run.text), tuple(h for run in runs for h in run.holes))
+
+
+def _any_of(runs: Sequence[_Run]) -> _Run:
+    if len(runs) == 1:
+        return runs[0]
+    text = " OR ".join(f"({run.text})" for run in runs)
+    return _Run(f"({text})", tuple(h for run in runs for h in run.holes))
