@@ -32,6 +32,7 @@ class Ability(Enum):
     LOST_ANSWER = "lose the answer to a commit that was kept"
     LOST_COMMIT = "lose a commit together with its answer"
     CONFLICTS = "let rivals win every commit"
+    LATE_COMMIT = "carry a commit to the server when its sender has lost the connection"
     LOST_CONNECTION = "cut the connections to the server"
     SERVER_AWAY = "keep the server away"
     GONE_AFTER_COMMIT = "have the server go away right behind a commit"

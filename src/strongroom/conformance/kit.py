@@ -168,6 +168,12 @@ class Kit:
             engine.prepare(schema)
         return engine
 
+    def open_hasty(self) -> Engine:
+        """As `open`, but the engine gives up within some seconds on a server that is away."""
+        engine = self.harness.open_hasty()
+        self._opened.append(engine)
+        return engine
+
     def another(self) -> Engine:
         """A second engine object on the store where the engine claims that; else the engine under test itself."""
         return self.open() if self.claims.sharing >= Sharing.PROCESS else self.engine

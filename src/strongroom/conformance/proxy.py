@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -15,7 +16,13 @@ from strongroom.conformance.wires import Wire
 HOST: Final = "127.0.0.1"
 
 COMMIT_FAULTS: Final = frozenset(
-    {Ability.LOST_ANSWER, Ability.LOST_COMMIT, Ability.GONE_AFTER_COMMIT, Ability.GONE_BEFORE_COMMIT}
+    {
+        Ability.LOST_ANSWER,
+        Ability.LOST_COMMIT,
+        Ability.LATE_COMMIT,
+        Ability.GONE_AFTER_COMMIT,
+        Ability.GONE_BEFORE_COMMIT,
+    }
 )
 """What can befall a commit on its way."""
 FAULTS: Final = COMMIT_FAULTS | {Ability.SERVER_AWAY}
@@ -23,8 +30,10 @@ FAULTS: Final = COMMIT_FAULTS | {Ability.SERVER_AWAY}
 _BEFORE: Final = {Ability.LOST_COMMIT, Ability.GONE_BEFORE_COMMIT}
 _FOR_LONG: Final = {Ability.GONE_AFTER_COMMIT, Ability.GONE_BEFORE_COMMIT}
 
-_CONNECTING: Final = 10.0
-"""Seconds within which the server must take a connection."""
+_LATE: Final = 0.4
+"""Seconds that a late commit is under way after its sender has lost the connection."""
+_PATIENCE: Final = 10.0
+"""Seconds within which a server must take a connection, and answer a commit."""
 
 
 class Network:
@@ -36,6 +45,8 @@ class Network:
         self._lock = threading.Lock()
         self._fault: Ability | None = None
         self._struck = False
+        self._settled = threading.Event()
+        """Set where a struck commit's connection has come to its end."""
         self.away = False
         """Whether every server is out of reach."""
 
@@ -58,16 +69,19 @@ class Network:
 
     @contextlib.contextmanager
     def suffering(self, fault: Ability) -> Iterator[None]:
-        """While the context lasts, the servers are away, or the next commit meets `fault`.
+        """While the context lasts, the servers are away, or the next commit meets `fault` and comes to its end.
 
         Raises `Unprovable` at its end if no commit came.
         """
         self._fault, self._struck = fault, False
+        self._settled.clear()
         if fault is Ability.SERVER_AWAY:
             self._go_away()
         try:
             yield
         finally:
+            if self._struck:
+                self._settled.wait(_PATIENCE)
             self._fault, self.away = None, False
         if fault in COMMIT_FAULTS and not self._struck:
             raise Unprovable("the proxy saw no commit: it does not know how this engine commits")
@@ -84,6 +98,7 @@ class Network:
         """Called where a struck commit's connection is to break: the servers go away with it if `fault` says so."""
         if fault in _FOR_LONG:
             self._go_away()
+        self._settled.set()
 
     def _go_away(self) -> None:
         self.away = True
@@ -124,7 +139,7 @@ class Proxy:
                 client.close()
                 continue
             try:
-                server = socket.create_connection(self._server, _CONNECTING)
+                server = socket.create_connection(self._server, _PATIENCE)
             except OSError:
                 client.close()
                 continue
@@ -152,14 +167,20 @@ class Relay:
         self._lock = threading.Lock()
         self._swallows: Ability | None = None
         """The fault for which the server's answer is kept from the client."""
+        self._answered = threading.Event()
+        """Set where such an answer has come, or never will."""
         for carry in (self._to_server, self._to_client):
             threading.Thread(target=self._until_cut, args=(carry,), daemon=True).start()
 
     def cut(self) -> None:
         """Break the connection at both ends."""
-        for end in (self._client, self._server):
-            with contextlib.suppress(OSError):  # it may be broken already
-                end.shutdown(socket.SHUT_RDWR)
+        self._break(self._client)
+        self._break(self._server)
+        self._answered.set()
+
+    def _break(self, end: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # it may be broken already
+            end.shutdown(socket.SHUT_RDWR)
 
     def _until_cut(self, carry: Callable[[], None]) -> None:
         with contextlib.suppress(OSError):  # cut
@@ -179,10 +200,16 @@ class Relay:
                     self._network.finish(fault)
                     return
                 self._swallows = self._swallows or fault
+                if fault is Ability.LATE_COMMIT:
+                    self._break(self._client)
+                    time.sleep(_LATE)
                 if message.reply:
                     self._client.sendall(message.reply)
                 else:
                     self._server.sendall(message.data)
+            if self._swallows is not None:
+                self._answered.wait(_PATIENCE)
+                return
 
     def _to_client(self) -> None:
         while data := self._server.recv(65_536):
@@ -192,4 +219,5 @@ class Relay:
                 self._client.sendall(data)
             elif answered:
                 self._network.finish(self._swallows)
+                self._answered.set()
                 return

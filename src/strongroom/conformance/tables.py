@@ -90,6 +90,17 @@ class Reading(Record):
     weight: int = 0
 
 
+class Wide(Record):
+    """A key of 2,586 bytes, the widest that every engine must keep."""
+
+    build: Annotated[str, Identifier(1024)]
+    unit: Annotated[str, Identifier(1024, empty=True)]
+    queue: Annotated[str, Identifier(255)]
+    task: Annotated[str, Identifier(255)]
+    kind: Annotated[str, Identifier(28)]
+    number: int = 0
+
+
 class Span(Record):
     """Two numbers under a rule: the first is not greater than the last."""
 
@@ -149,6 +160,7 @@ THINGS = Table("things", Thing, key=("name",), changes=VERSIONED("version"))
 PAIRS = Table("pairs", Pair, key=("first", "second"), changes=REPLACEABLE)
 SAMPLES = Table("samples", Sample, key=("name",), changes=REPLACEABLE)
 READINGS = Table("readings", Reading, key=("station", desc("degree"), "name", desc("number")), changes=MEMBERSHIP)
+WIDES = Table("wides", Wide, key=("build", "unit", "queue", "task", "kind"), changes=REPLACEABLE)
 SPANS = Table("spans", Span, key=("name",), changes=REPLACEABLE, rule=_backwards)
 LOOSE_SPANS = Table("spans", LooseSpan, key=("name",), changes=REPLACEABLE)
 MARKS = Table("marks", Mark, key=("name",))
@@ -161,7 +173,9 @@ NOWHERE = Table("nowhere", Mark, key=("name",))
 
 LOG = Log(ENTRIES)
 
-SCHEMA = Schema("conformance", THINGS, PAIRS, SAMPLES, READINGS, SPANS, MARKS, STAMPS, MEMBERS, ACCOUNTS, ENTRIES)
+SCHEMA = Schema(
+    "conformance", THINGS, PAIRS, SAMPLES, READINGS, WIDES, SPANS, MARKS, STAMPS, MEMBERS, ACCOUNTS, ENTRIES
+)
 
 
 class GaugeOfOne(Record):

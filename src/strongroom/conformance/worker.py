@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import random
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from strongroom.conformance.tables import (
@@ -27,8 +30,8 @@ from strongroom.conformance.tables import (
     Member,
     Pair,
 )
-from strongroom.engine import Engine, Strength, Transaction
-from strongroom.errors import AlreadyExists, Closed, StoreHeld, VersionMismatch
+from strongroom.engine import Engine, Strength, Transaction, retry
+from strongroom.errors import AlreadyExists, Closed, Conflict, StoreHeld, VersionMismatch
 
 GROUP: Final = 3
 """How many rows of each batch belong together."""
@@ -113,6 +116,19 @@ def append(engine: Engine, writer: str, times: str) -> None:
         say(str(entry.position))
 
 
+def append_slowly(engine: Engine, writer: str, times: str) -> None:
+    """As `append`, but the transaction stays open for a while when it has its position; says each position."""
+    mixed = random.Random(writer)
+    for number in range(int(times)):
+
+        def change(transaction: Transaction, number: int = number) -> int:
+            entry = LOG.append_in(transaction, "s", make=lambda p: Entry("s", p, f"{writer}.{number}"))
+            time.sleep(mixed.random() * 0.01)
+            return entry.position
+
+        say(str(retry(partial(engine.write, change), on=Conflict)))
+
+
 def step_down(engine: Engine, own: str, other: str) -> None:
     """Leave the members, unless that leaves nobody: again and again, so that two who do so meet; says each leave."""
     for _ in range(60):
@@ -160,7 +176,7 @@ def fork(engine: Engine) -> None:
 
 
 JOBS: Final[dict[str, Callable[..., None]]] = {
-    job.__name__: job for job in (write, increment, add, claim, append, step_down, look, hold, fork)
+    job.__name__: job for job in (write, increment, add, claim, append, append_slowly, step_down, look, hold, fork)
 }
 
 

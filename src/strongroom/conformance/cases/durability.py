@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Final
 
 from strongroom.conformance import checks
 from strongroom.conformance.harness import Ability
@@ -13,6 +13,9 @@ from strongroom.conformance.tables import MARKS, SAMPLES, Mark, Sample
 from strongroom.conformance.threads import PATIENCE, Started
 from strongroom.engine import Durability, Reader, Strength, Transaction
 from strongroom.errors import Conflict
+
+TRIES: Final = 6
+"""How often something is counted that others may add to."""
 
 
 @case("D2", durability=Durability.FLUSHED)
@@ -37,16 +40,20 @@ def what_is_acknowledged_was_flushed_before(kit: Kit) -> None:
 def what_is_abandoned_or_only_read_costs_no_flush(kit: Kit) -> None:
     engine, flushes = kit.engine, kit.harness.flushes
     engine.insert(MARKS, Mark("a"))
-    before = flushes()
 
     def change(transaction: Transaction) -> None:
         transaction.insert(MARKS, Mark("abandoned"))
         transaction.abandon(None)
 
-    engine.write(change)
-    engine.get(MARKS, "a")
-    engine.read(lambda reader: reader.count(MARKS, limit=1))
-    checks.equal(flushes() - before, 0, "flushes")
+    def cost() -> int:
+        before = flushes()
+        engine.write(change)
+        engine.get(MARKS, "a")
+        engine.read(lambda reader: reader.count(MARKS, limit=1))
+        return flushes() - before
+
+    # A server may flush for reasons of its own meanwhile, but not every time.
+    checks.equal(min(cost() for _ in range(TRIES)), 0, "flushes, the fewest of several tries")
 
 
 @case("D2", Ability.FLUSHES, durability=Durability.FLUSHED, strength=Strength.MULTI_RECORD)

@@ -204,11 +204,20 @@ def every_task_is_claimed_by_exactly_one_process(kit: Kit) -> None:
 
 @case("L2", Ability.PROCESSES, sharing=Sharing.HOST, slow=True)
 def whoever_follows_a_log_misses_nothing_that_processes_append(kit: Kit) -> None:
-    each = 150
+    _follow(kit, "append", 150)
+
+
+@case("L2", Ability.PROCESSES, sharing=Sharing.HOST, strength=Strength.MULTI_RECORD, slow=True)
+def whoever_follows_a_log_misses_nothing_however_long_appends_stay_open(kit: Kit) -> None:
+    _follow(kit, "append_slowly", 40)
+
+
+def _follow(kit: Kit, job: str, each: int) -> None:
+    """Follow a log by its cursor while processes append to it."""
     engine = kit.engine
     seen: list[Entry] = []
     cursor = None
-    with workers(kit, *[("append", str(n), str(each)) for n in range(PROCESSES)]) as started:
+    with workers(kit, *[(job, str(n), str(each)) for n in range(PROCESSES)]) as started:
         last = False
         while True:
             page = LOG.page(engine, "s", cursor=cursor, limit=50)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+import random
+import string
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,11 +18,13 @@ from strongroom.conformance.tables import (
     READINGS,
     SAMPLES,
     THINGS,
+    WIDES,
     Entry,
     Pair,
     Reading,
     Sample,
     Thing,
+    Wide,
 )
 from strongroom.errors import AlreadyExists, InvalidArgument
 from strongroom.records import MAX_INTEGER
@@ -114,6 +118,30 @@ def a_key_may_have_exactly_as_many_bytes_as_its_limit(kit: Kit) -> None:
     for number, name in enumerate(longest):
         checks.equal(kit.engine.get(THINGS, name), Thing(name, number), f"the row of a key of {len(name)} characters")
     checks.equal([t.name for t in kit.engine.scan(THINGS, limit=10)], sorted(longest, key=str.encode), "their order")
+
+
+@case("K2")
+def the_widest_key_is_kept_whole_and_in_its_order(kit: Kit) -> None:
+    mixed = random.Random(1)
+
+    def text(size: int) -> str:
+        # Of a kind that no database can compress.
+        return "".join(mixed.choices(string.ascii_letters + string.digits, k=size - 2)) + "é"
+
+    build, unit, queue, task = text(1024), text(1024), text(255), text(255)
+    kinds = sorted((text(28) for _ in range(5)), key=str.encode)
+    keys = [(build, unit, queue, task, kind) for kind in kinds]
+    for number in (3, 0, 4, 1, 2):
+        kit.engine.put(WIDES, Wide(*keys[number], number))
+    for number, key in enumerate(keys):
+        checks.equal(kit.engine.get(WIDES, *key), Wide(*key, number), "the row under a wide key")
+    for prefix in ((), (build,), (build, unit, queue, task)):
+        found = [wide.number for wide in kit.engine.scan(WIDES, *prefix, limit=9)]
+        checks.equal(found, [0, 1, 2, 3, 4], f"the rows in order, {len(prefix)} of their key's columns given")
+    after = kit.engine.scan(WIDES, after=keys[1], limit=9)
+    checks.equal([wide.number for wide in after], [2, 3, 4], "the rows behind a wide key")
+    checks.true(kit.engine.delete(WIDES, *keys[2]), "the row under a wide key was there to be deleted")
+    checks.equal(kit.engine.get_many(WIDES, keys[1:4:2]), [Wide(*keys[1], 1), Wide(*keys[3], 3)], "its neighbours")
 
 
 @case("K2")
