@@ -10,11 +10,13 @@ from pathlib import Path
 
 from bench import raw, size
 from bench.measure import Line
-from bench.peers import PEER_CASES, MissingPeer
+from bench.missing import Missing
+from bench.peers import PEER_CASES
+from bench.remote import REMOTE_CASES
 from bench.report import markdown, show
 from bench.workshop import Case, Workshop
 
-CASES: tuple[Case, ...] = (*raw.CASES, *size.CASES, *PEER_CASES)
+CASES: tuple[Case, ...] = (*raw.CASES, *size.CASES, *PEER_CASES, *REMOTE_CASES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = _chosen(options.names)
     if options.list:
         for case in cases:
-            print(f"{case.group:6}  {case.name:24}  {case.says}")
+            print(f"{case.group:8}  {case.name:32}  {case.says}")
         return 0
     lines, missing = _run(cases, quick=options.quick)
     if options.json:
@@ -38,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench", description="Strongroom's benchmarks; prints a JSON line for each.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a group (raw, size, peers), a peer, or a benchmark")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a group (raw, size, peers, postgres, mysql), a peer, or a benchmark"
+    )
     parser.add_argument("--list", action="store_true", help="list the benchmarks and stop")
     parser.add_argument("--quick", action="store_true", help="only see that they work: the numbers mean nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON lines to FILE as well")
@@ -58,9 +62,9 @@ def _is_named(case: Case, name: str) -> bool:
     return name in (case.group, case.name) or case.name.startswith(f"{name} ")
 
 
-def _run(cases: Sequence[Case], *, quick: bool) -> tuple[list[Line], list[MissingPeer]]:
+def _run(cases: Sequence[Case], *, quick: bool) -> tuple[list[Line], list[Missing]]:
     lines: list[Line] = []
-    missing: list[MissingPeer] = []
+    missing: list[Missing] = []
     with Workshop(quick=quick) as shop:
         for case in cases:
             try:
@@ -68,7 +72,7 @@ def _run(cases: Sequence[Case], *, quick: bool) -> tuple[list[Line], list[Missin
                     for line in case.measure(shop):
                         lines.append(line)
                         print(json.dumps(line.as_json()), flush=True)
-            except MissingPeer as problem:
+            except Missing as problem:
                 missing.append(problem)
     return lines, missing
 

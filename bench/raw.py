@@ -176,17 +176,21 @@ def async_callers(shop: Workshop) -> Iterator[Line]:
     yield shop.compare(GROUP, f"{ASYNC_CALLERS} asyncio callers writing", ours, theirs, at_least(3), "raw")
 
 
-class _Tail:
+class Tail:
     """A reader that follows a log from where it stopped, and holds it to having every position once."""
 
     def __init__(self, room: Engine, stream: str) -> None:
         self._room = room
         self._stream = stream
         self.reached = 0
-        self.stopped = False
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Follow no more, though entries are still awaited."""
+        self._stopped = True
 
     def follow(self, _caller: int, until: int) -> None:
-        while self.reached < until and not self.stopped:
+        while self.reached < until and not self._stopped:
             entries = LOG.read(self._room, self._stream, after=self.reached, limit=1_000)
             if not entries:
                 time.sleep(0.001)
@@ -199,8 +203,8 @@ class _Tail:
 def appenders(shop: Workshop) -> Iterator[Line]:
     room, one = shop.room(), shop.room()
     crew, reader = shop.crew(APPENDERS), shop.crew(1)
-    tail = _Tail(room, QUEUE)
-    shop.closing(lambda: setattr(tail, "stopped", True))
+    tail = Tail(room, QUEUE)
+    shop.closing(tail.stop)
 
     def make(position: int) -> Entry:
         return entry(QUEUE, position)

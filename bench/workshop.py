@@ -62,10 +62,14 @@ class Workshop:
         found: T = self._shared[name]
         return found
 
+    def name(self, kind: str) -> str:
+        """A name that nothing else in the run has."""
+        self._made += 1
+        return f"{kind}_{self._made}"
+
     def folder(self) -> Path:
         """A new, empty folder."""
-        self._made += 1
-        made = self._root / str(self._made)
+        made = self._root / self.name("folder")
         made.mkdir()
         self._case.callback(shutil.rmtree, made)
         return made

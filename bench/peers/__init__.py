@@ -9,7 +9,6 @@ eight threads.
 from __future__ import annotations
 
 from bench.peers import diskcache, eventsourcing, huey, litequeue, persist_queue, sqlalchemy
-from bench.peers.common import MissingPeer
 
 PEER_CASES = (
     *sqlalchemy.CASES,
@@ -20,4 +19,4 @@ PEER_CASES = (
     *huey.CASES,
 )
 
-__all__ = ["PEER_CASES", "MissingPeer"]
+__all__ = ["PEER_CASES"]

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from bench.measure import Line, at_least
+from bench.missing import Missing
 from bench.workshop import Case, Work, Workshop, alone
 
 GROUP: Final = "peers"
@@ -21,16 +22,12 @@ LOCK_TIMEOUT: Final = 60
 """Seconds that a peer's connection waits for another's write: no benchmark is to fail for being slow."""
 
 
-class MissingPeer(Exception):
-    """A peer is not installed."""
-
-
 def peer(module: str) -> Any:
-    """A peer's module; `MissingPeer` where it is not installed."""
+    """A peer's module; `Missing` where it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as fault:
-        raise MissingPeer(f"{module} is not installed: bin/bench installs it") from fault
+        raise Missing(f"{module} is not installed: bin/bench installs it") from fault
 
 
 def check_flush(name: str, read: Callable[[str], Any]) -> str:
@@ -64,7 +61,7 @@ __all__ = [
     "LOCK_TIMEOUT",
     "THREADS",
     "Case",
-    "MissingPeer",
+    "Missing",
     "Work",
     "Workshop",
     "against",

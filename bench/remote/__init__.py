@@ -1,0 +1,22 @@
+"""Against raw drivers, on private servers: Strongroom beside psycopg or PyMySQL, on one server, with the same tables.
+
+`raw` says what a raw connection does, `postgres` and `mysql` do it; `cases` and `logs` measure, on either.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench.remote import cases, logs
+from bench.remote.mysql import MYSQL
+from bench.remote.postgres import POSTGRES
+from bench.remote.raw import Kind
+from bench.workshop import Case
+
+KINDS: Final[dict[str, Kind]] = {kind.group: kind for kind in (POSTGRES, MYSQL)}
+
+REMOTE_CASES: Final[tuple[Case, ...]] = tuple(
+    case for kind in KINDS.values() for case in (*cases.cases(kind), *logs.cases(kind))
+)
+
+__all__ = ["KINDS", "REMOTE_CASES"]
