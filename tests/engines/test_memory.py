@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from sortedcontainers import sorteddict, sortedlist
 
 import strongroom
-from strongroom.engine import Reader
+from strongroom.engine import Reader, Transaction
+from strongroom.engines import memory
 from strongroom.engines.memory import MemoryEngine, _Version
 from strongroom.errors import Corrupt
 from strongroom.records import encode_key
 from tests.engines.shelf import BOOKS, LOANS, SHELF, Book, Loan
+from tests.interrupts import interrupted_everywhere
 
 
 @pytest.fixture
@@ -88,3 +91,62 @@ def test_a_named_store_is_shared_by_all_who_open_its_name() -> None:
         one.prepare(SHELF)
         one.insert(BOOKS, Book("a", "b"))
         assert two.get(BOOKS, "a", "b") == Book("a", "b")
+
+
+def change_much(transaction: Transaction) -> None:
+    for title in "bdf":
+        transaction.insert(LOANS, Loan("a", title))
+    for title in "ace":
+        assert transaction.delete(LOANS, "a", title)
+    transaction.update(BOOKS, Book("a", "b", version=2), expect=1)
+
+
+def change_and_raise(transaction: Transaction) -> None:
+    change_much(transaction)
+    raise LookupError
+
+
+def abandon(transaction: Transaction) -> None:
+    change_much(transaction)
+    transaction.abandon(None)
+
+
+def shelved(engine: MemoryEngine) -> tuple[str, int]:
+    book = engine.get(BOOKS, "a", "b")
+    assert book is not None
+    loans = engine.scan(LOANS, "a", limit=99)
+    assert [engine.get(LOANS, "a", loan.title) for loan in loans] == loans
+    return "".join(loan.title for loan in loans), book.version
+
+
+@pytest.mark.parametrize("change", [change_much, change_and_raise, abandon])
+def test_an_interrupted_transaction_is_seen_whole_or_not_at_all_also_after_the_next_one(
+    change: Callable[[Transaction], None],
+) -> None:
+    before, after = ("ace", 1), ("bdf", 2)
+    for interrupt in interrupted_everywhere(memory, sorteddict, sortedlist):
+        engine = MemoryEngine()
+        engine.prepare(SHELF)
+        engine.insert(BOOKS, Book("a", "b"))
+        for title in "ace":
+            engine.insert(LOANS, Loan("a", title))
+
+        def call(engine: MemoryEngine = engine) -> None:
+            try:
+                engine.write(change)
+            except LookupError:
+                assert change is change_and_raise
+
+        interrupt.run(call)
+        found = shelved(engine)
+        assert found in ((before, after) if change is change_much else (before,)), interrupt.where
+        assert interrupt.where or change is not change_much or found == after
+        engine.insert(LOANS, Loan("a", "x"))
+        assert shelved(engine) == (found[0] + "x", found[1]), interrupt.where
+
+
+def test_an_interrupted_read_keeps_no_version_for_ever(engine: MemoryEngine) -> None:
+    engine.insert(BOOKS, Book("a", "b"))
+    for interrupt in interrupted_everywhere(memory):
+        interrupt.run(lambda: engine.read(lambda reader: reader.get(BOOKS, "a", "b")))
+        assert not engine._store.snapshots, interrupt.where

@@ -8,7 +8,6 @@ openers of that name in this process share, until the process ends.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -61,29 +60,43 @@ class MemoryStore:
         """Held for moments: while the tables' structure is read or changed."""
         self.writer = threading.Lock()
         """Held by the one transaction that writes."""
-        self.snapshots: Counter[int] = Counter()
-        """The commits that running snapshots see, and how many snapshots each."""
+        self.snapshots: dict[_Snapshot, int] = {}
+        """The running snapshots, and the commit that each sees."""
         self._lingering: list[tuple[SortedDict, bytes]] = []
         self._forgotten = 0
         self.clock = Clock()
 
     def forget(self, changed: Iterable[tuple[SortedDict, bytes]] = ()) -> None:
         """Let go of the versions that nobody sees any more; those that somebody sees linger until he is gone."""
-        oldest = min(self.snapshots, default=self.commit)
-        doubtful = [*changed]
-        if oldest > self._forgotten:  # otherwise what lingers has to go on lingering
-            doubtful += self._lingering
-            self._lingering = []
+        oldest = min(self.snapshots.values(), default=self.commit)
+        lingering = [place for place in changed if not _forget(*place, oldest)]
+        if oldest == self._forgotten:  # what lingers has to go on lingering
+            self._lingering += lingering
+        else:
+            self._lingering = lingering + [place for place in self._lingering if not _forget(*place, oldest)]
             self._forgotten = oldest
-        self._lingering += [place for place in doubtful if not _forget(*place, oldest)]
 
 
 class _Snapshot(Rows):
     """Rows as one commit left them."""
 
-    def __init__(self, store: MemoryStore, commit: int) -> None:
+    def __init__(self, store: MemoryStore, commit: int = 0) -> None:
         self._store = store
         self._commit = commit
+
+    def begin(self) -> None:
+        """See the last commit, and have it kept."""
+        store = self._store
+        with store.latch:
+            self._commit = store.snapshots[self] = store.commit
+
+    def end(self) -> None:
+        """Let go of what is seen. Once more does nothing."""
+        store = self._store
+        with store.latch:
+            seen = store.snapshots.pop(self, store.commit)
+            if seen < min(store.snapshots.values(), default=store.commit):
+                store.forget()  # it was the oldest
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         with self._store.latch:
@@ -162,8 +175,8 @@ class _Transaction(_Snapshot):
 
     def create(self, table: AnyTable, columns: Sequence[Column]) -> None:
         if table.name not in self._store.tables:
-            self._store.tables[table.name] = SortedDict()
             self._created.append(table.name)
+            self._store.tables[table.name] = SortedDict()
 
     def add_column(self, table: AnyTable, column: Column) -> None:
         # Rows are whole here: each older one is kept again with the new column's default before its seal.
@@ -178,20 +191,23 @@ class _Transaction(_Snapshot):
         """Let everyone see the changes, and forget versions that nobody sees any more."""
         store = self._store
         with store.latch:
-            store.commit = self._commit
+            store.commit = self._commit  # from here on all of it is seen, and nothing taken back
             store.forget(self._changed)
 
     def undo(self) -> None:
-        """Take every change back."""
+        """Take every change back. May be done again from its beginning."""
         with self._store.latch:
-            for versions, key in reversed(self._changed):
-                before = versions[key].before
-                if before is None:
-                    del versions[key]
-                else:
-                    versions[key] = before
+            for versions, key in self._changed:
+                newest = versions.get(key)
+                if newest is not None and newest.at == self._commit:
+                    _set(versions, key, newest.before)
             for name in self._created:
-                del self._store.tables[name]
+                self._store.tables.pop(name, None)
+
+    def finish(self) -> None:
+        """Take every change back that was not committed."""
+        if self._store.commit != self._commit:
+            self.undo()
 
     def _is(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
         row = self.fetch(table, key)
@@ -206,8 +222,23 @@ class _Transaction(_Snapshot):
         if before is not None and before.at == self._commit:
             before.row = row  # changed by this transaction already: undo leads back past both
         else:
-            versions[key] = _Version(self._commit, row, before)
             self._changed.append((versions, key))
+            _set(versions, key, _Version(self._commit, row, before))
+
+
+def _set(versions: SortedDict, key: bytes, version: _Version | None) -> None:
+    """Let `version` be the newest of a row; None: let there be none."""
+    try:
+        if version is not None:
+            versions[key] = version
+        else:
+            versions.pop(key, None)
+    except BaseException:
+        # A sorted dict is made of Python code: Ctrl-C in it may leave its order and its entries at odds.
+        entries = {key: dict.__getitem__(versions, key) for key in dict.__iter__(versions)}
+        versions.clear()
+        versions.update(entries)
+        raise
 
 
 def _forget(versions: SortedDict, key: bytes, oldest: int) -> bool:
@@ -221,7 +252,7 @@ def _forget(versions: SortedDict, key: bytes, oldest: int) -> bool:
     if version is not newest:
         return False
     if version.row is None:
-        del versions[key]
+        _set(versions, key, None)
     return True
 
 
@@ -241,19 +272,16 @@ class MemoryEngine(Engine):
         super().__init__("memory", seal_key=seal_key)
 
     def _read(self, work: Callable[[Rows], T]) -> T:
-        store = self._store
-        with store.latch:
-            commit = store.commit
-            store.snapshots[commit] += 1
+        snapshot = _Snapshot(self._store)
         try:
-            return work(_Snapshot(store, commit))
-        finally:
-            with store.latch:
-                store.snapshots[commit] -= 1
-                if not store.snapshots[commit]:
-                    del store.snapshots[commit]
-                    if commit < min(store.snapshots, default=store.commit):
-                        store.forget()  # it was the oldest
+            try:
+                snapshot.begin()
+                return work(snapshot)
+            finally:
+                snapshot.end()
+        except BaseException:
+            snapshot.end()  # once more: Ctrl-C may have struck the first time
+            raise
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
         return self._transact(work, abandoned)
@@ -265,14 +293,15 @@ class MemoryEngine(Engine):
         with self._store.writer:
             transaction = _Transaction(self._store)
             try:
-                result = work(transaction)
+                try:
+                    result = work(transaction)
+                    if not abandoned():
+                        transaction.commit()
+                finally:
+                    transaction.finish()
             except BaseException:
-                transaction.undo()
+                transaction.finish()  # once more: Ctrl-C may have struck the first time
                 raise
-            if abandoned():
-                transaction.undo()
-            else:
-                transaction.commit()
             return result
 
     def _tables(self) -> set[str]:

@@ -144,7 +144,7 @@ def memory_reads_from_a_stale_snapshot(patch: Patches) -> None:
     def read(self: Any, work: Callable[[Any], Any]) -> Any:
         with self._store.latch:
             before = max(0, self._store.commit - 1)
-        self._store.snapshots[0] = 1  # so that no version is forgotten
+        self._store.snapshots[self] = 0  # so that no version is forgotten
         return work(memory._Snapshot(self._store, before))
 
     patch.method(MemoryEngine, "_read", read)
