@@ -36,7 +36,7 @@ CLAUSES: Final[dict[str, str]] = {
     "L4": "A chain's entries link to the exact bytes before them, and a broken link is named.",
     "D1": "What was acknowledged survives the sudden death of whoever wrote it.",
     "D2": "An engine flushes before it acknowledges, and says what it does.",
-    "D3": "A disk that fails or a server out of reach is a typed fault, loses nothing acknowledged, and work goes on after.",
+    "D3": "A failing disk or an absent server is a typed fault, loses nothing acknowledged, and work goes on after.",
     "D4": "Processes share a store, or one holds it alone and every other is turned away at once.",
     "D5": "What an engine keeps aside for its readers stays bounded.",
     "M1": "Schema steps are applied in order, once, and recorded.",
