@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any, Final
 
 from bench.measure import Line, at_least
 from bench.missing import Missing
+from bench.peers.places import FILES, Place, check_flush
 from bench.workshop import Case, Work, Workshop, alone
 
-GROUP: Final = "peers"
+GROUP: Final = FILES.group
 
 THREADS: Final = 8
 
@@ -30,38 +30,26 @@ def peer(module: str) -> Any:
         raise Missing(f"{module} is not installed: bin/bench installs it") from fault
 
 
-def check_flush(name: str, read: Callable[[str], Any]) -> str:
-    """What a peer's own connection says of its flush: always FULL and WAL, else the comparison would be none.
-
-    `read` answers the one value that a statement asks the peer's connection for.
-    """
-    synchronous, journal = read("PRAGMA synchronous"), read("PRAGMA journal_mode")
-    said = f"synchronous={synchronous} journal_mode={journal}"
-    if (int(synchronous), str(journal).lower()) != (2, "wal"):
-        raise AssertionError(f"{name} was to flush every commit to its WAL: {said}")
-    print(f"bench: {name} {version(name)}: {said}, SQLite {read('SELECT sqlite_version()')}", file=sys.stderr)
-    return said
-
-
 def against(
-    shop: Workshop, name: str, bench: str, ours: Work, theirs: Work, flush: str, *, threads: bool = True
+    shop: Workshop, name: str, bench: str, ours: Work, theirs: Work, flush: str, *, place: Place = FILES
 ) -> Iterator[Line]:
     """The lines of one job, ours and a peer's: with one caller, and with eight threads."""
     details: dict[str, Any] = {"peer_is": f"{name} {version(name)}", "peer_flush": flush}
-    yield shop.compare(GROUP, bench, alone(ours), alone(theirs), GOAL, "peer", threads=1, **details)
-    if threads:
-        crew = shop.crew(THREADS)
-        bench = f"{bench}, {THREADS} threads"
-        sides = crew.side(ours), crew.side(theirs)
-        yield shop.compare(GROUP, bench, *sides, GOAL, "peer", threads=THREADS, **details)
+    bench += place.suffix
+    yield shop.compare(place.group, bench, alone(ours), alone(theirs), GOAL, "peer", threads=1, **details)
+    crew = shop.crew(THREADS)
+    sides = crew.side(ours), crew.side(theirs)
+    yield shop.compare(place.group, f"{bench}, {THREADS} threads", *sides, GOAL, "peer", threads=THREADS, **details)
 
 
 __all__ = [
+    "FILES",
     "GROUP",
     "LOCK_TIMEOUT",
     "THREADS",
     "Case",
     "Missing",
+    "Place",
     "Work",
     "Workshop",
     "against",

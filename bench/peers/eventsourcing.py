@@ -12,9 +12,10 @@ import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from bench.measure import Line
-from bench.peers.common import GROUP, LOCK_TIMEOUT, THREADS, Case, Workshop, against, check_flush, peer
+from bench.peers.common import FILES, LOCK_TIMEOUT, THREADS, Case, Place, Workshop, against, peer
 from bench.tables import ENTRIES, LOG, PAYLOAD, QUEUE, Entry, entry, insert_all
 
 _PAGE: Final = 100
@@ -41,28 +42,46 @@ def _classes() -> tuple[Any, Any]:
     return Request, Requests
 
 
-def _application(shop: Workshop) -> tuple[Any, list[Any], str]:
-    """An application, an aggregate of it for each thread, and its flush setting."""
-    aggregate, application = _classes()
-    made = application(
-        env={
+def _environment(shop: Workshop, place: Place) -> dict[str, str]:
+    """The settings of an application with a new database."""
+    new = place.new(shop, "events")
+    if place is FILES:
+        return {
             "PERSISTENCE_MODULE": "eventsourcing.sqlite",
-            "SQLITE_DBNAME": str(shop.folder() / "events.db"),
+            "SQLITE_DBNAME": new,
             "SQLITE_LOCK_TIMEOUT": str(LOCK_TIMEOUT),
         }
-    )
+    address = urlsplit(new)
+    return {
+        "PERSISTENCE_MODULE": "eventsourcing.postgres",
+        "POSTGRES_DBNAME": address.path.lstrip("/"),
+        "POSTGRES_HOST": address.hostname or "",
+        "POSTGRES_PORT": str(address.port),
+        "POSTGRES_USER": address.username or "",
+        "POSTGRES_PASSWORD": "",  # none is asked for
+        "POSTGRES_POOL_SIZE": str(THREADS),
+    }
+
+
+def _application(shop: Workshop, place: Place) -> tuple[Any, list[Any], str]:
+    """An application, an aggregate of it for each thread, and its flush setting."""
+    aggregate, application = _classes()
+    made = application(env=_environment(shop, place))
     shop.closing(made.close)
 
     def read(sql: str) -> Any:
-        with made.factory.datastore.get_connection(commit=True) as connection, connection.cursor() as cursor:
-            return cursor.execute(sql).fetchone()[0]
+        connected = made.factory.datastore.get_connection(**({"commit": True} if place is FILES else {}))
+        with connected as connection, connection.cursor() as cursor:
+            found = cursor.execute(sql).fetchone()
+            return found[0] if place is FILES else next(iter(found.values()))
 
-    return made, [aggregate(QUEUE) for _ in range(THREADS)], check_flush("eventsourcing", read)
+    flush = place.check_flush(shop, "eventsourcing", read)
+    return made, [aggregate(QUEUE) for _ in range(THREADS)], flush
 
 
-def append(shop: Workshop) -> Iterator[Line]:
-    requests, aggregates, flush = _application(shop)
-    room = shop.room()
+def append(place: Place, shop: Workshop) -> Iterator[Line]:
+    requests, aggregates, flush = _application(shop, place)
+    room = place.room(shop)
 
     def make(position: int) -> Entry:
         return entry(QUEUE, position)
@@ -76,13 +95,13 @@ def append(shop: Workshop) -> Iterator[Line]:
             aggregates[caller].accept("trunk/request-4711", PAYLOAD)
             requests.save(aggregates[caller])
 
-    yield from against(shop, "eventsourcing", "eventsourcing append", ours, theirs, flush)
+    yield from against(shop, "eventsourcing", "eventsourcing append", ours, theirs, flush, place=place)
 
 
-def read(shop: Workshop) -> Iterator[Line]:
-    requests, aggregates, flush = _application(shop)
+def read(place: Place, shop: Workshop) -> Iterator[Line]:
+    requests, aggregates, flush = _application(shop, place)
     rows = 1_000 if shop.quick else 10_000
-    room = shop.room()
+    room = place.room(shop)
     insert_all(room, ENTRIES, [entry(QUEUE, n) for n in range(1, rows + 1)])
     for n in range(1, rows + 1):
         aggregates[0].accept("trunk/request-4711", PAYLOAD)
@@ -99,10 +118,13 @@ def read(shop: Workshop) -> Iterator[Line]:
             found = requests.notification_log.select(start=start + 1, limit=_PAGE)
             assert len([requests.mapper.to_domain_event(notification) for notification in found]) == _PAGE
 
-    yield from against(shop, "eventsourcing", f"eventsourcing page of {_PAGE}", ours, theirs, flush)
+    yield from against(shop, "eventsourcing", f"eventsourcing page of {_PAGE}", ours, theirs, flush, place=place)
 
 
-CASES: Final = (
-    Case(GROUP, "eventsourcing append", append, "append an event to a log"),
-    Case(GROUP, "eventsourcing page", read, f"read {_PAGE} events from a log"),
-)
+def cases(place: Place) -> tuple[Case, ...]:
+    """The cases at one place."""
+    group, at = place.group, place.suffix.lower()
+    return (
+        Case(group, f"eventsourcing append{at}", functools.partial(append, place), "append an event to a log"),
+        Case(group, f"eventsourcing page{at}", functools.partial(read, place), f"read {_PAGE} events from a log"),
+    )

@@ -3,17 +3,19 @@
 The mapped class has our record's seven columns and the same key. One unit of work is a new `Session`: a change reads
 the row, sets an attribute and commits (``UPDATE ... WHERE version = ?``), which is our ``get`` and ``update`` with the
 expected version; reads and pages are the same in both. Each caller has rows of its own, so that none of the updates
-is lost. WAL and ``synchronous=FULL`` are set in the documented ``connect`` event.
+is lost. On SQLite, WAL and ``synchronous=FULL`` are set in the documented ``connect`` event; PostgreSQL flushes every
+commit by default. There its driver is psycopg, as ours is.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from bench.measure import Line
-from bench.peers.common import GROUP, LOCK_TIMEOUT, THREADS, Case, Workshop, against, check_flush, peer
+from bench.peers.common import FILES, LOCK_TIMEOUT, THREADS, Case, Place, Workshop, against, peer
 from bench.raw import PAGE, fill
 from bench.tables import CREATED_AT, JOBS, PAYLOAD, QUEUE, job_id
 from strongroom.engine import Engine
@@ -80,18 +82,26 @@ class _Pair:
                 session.commit()
 
 
-def _pair(shop: Workshop) -> _Pair:
-    alchemy, orm = peer("sqlalchemy"), peer("sqlalchemy.orm")
-    engine = alchemy.create_engine(
-        f"sqlite:///{shop.folder()}/jobs.db", connect_args={"timeout": LOCK_TIMEOUT}, pool_size=THREADS
-    )
-    shop.closing(engine.dispose)
+def _engine(shop: Workshop, place: Place) -> Any:
+    """Its engine for a new database."""
+    alchemy = peer("sqlalchemy")
+    new = place.new(shop, "jobs")
+    if place is not FILES:
+        return alchemy.create_engine(new.replace("://", "+psycopg://"), pool_size=THREADS)
+    engine = alchemy.create_engine(f"sqlite:///{new}", connect_args={"timeout": LOCK_TIMEOUT}, pool_size=THREADS)
 
     @alchemy.event.listens_for(engine, "connect")  # type: ignore[untyped-decorator]
     def flush_every_commit(connection: Any, _record: Any) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
 
+    return engine
+
+
+def _pair(shop: Workshop, place: Place) -> _Pair:
+    alchemy, orm = peer("sqlalchemy"), peer("sqlalchemy.orm")
+    engine = _engine(shop, place)
+    shop.closing(engine.dispose)
     mapping = orm.registry()
     shop.closing(mapping.dispose)
     columns = [
@@ -99,7 +109,7 @@ def _pair(shop: Workshop) -> _Pair:
         alchemy.Column("id", alchemy.String, primary_key=True),
         alchemy.Column("version", alchemy.Integer, nullable=False),
         *(alchemy.Column(name, alchemy.String, nullable=False) for name in ("state", "owner")),
-        alchemy.Column("created_at", alchemy.Integer, nullable=False),
+        alchemy.Column("created_at", alchemy.BigInteger, nullable=False),
         alchemy.Column("payload", alchemy.String, nullable=False),
     ]
     table = alchemy.Table("jobs", mapping.metadata, *columns)
@@ -107,7 +117,7 @@ def _pair(shop: Workshop) -> _Pair:
     mapping.metadata.create_all(engine)
 
     rows = 1_000 if shop.quick else 10_000
-    room = shop.room()
+    room = place.room(shop)
     fill(room, rows)
     fields = {"queue": QUEUE, "version": 1, "state": "ready", "owner": "runner-17.eu-north", "created_at": CREATED_AT}
     with engine.begin() as connection:
@@ -118,27 +128,37 @@ def _pair(shop: Workshop) -> _Pair:
         with engine.connect() as connection:
             return connection.exec_driver_sql(sql).scalar()
 
-    return _Pair(room, alchemy, orm, engine, rows, check_flush("SQLAlchemy", read))
+    return _Pair(room, alchemy, orm, engine, rows, place.check_flush(shop, "SQLAlchemy", read))
 
 
-def read(shop: Workshop) -> Iterator[Line]:
-    pair = _pair(shop)
-    yield from against(shop, "SQLAlchemy", "SQLAlchemy point read", pair.read_ours, pair.read_theirs, pair.flush)
+def read(place: Place, shop: Workshop) -> Iterator[Line]:
+    pair = _pair(shop, place)
+    bench = "SQLAlchemy point read"
+    yield from against(shop, "SQLAlchemy", bench, pair.read_ours, pair.read_theirs, pair.flush, place=place)
 
 
-def page(shop: Workshop) -> Iterator[Line]:
-    pair = _pair(shop)
-    yield from against(shop, "SQLAlchemy", f"SQLAlchemy page of {PAGE}", pair.page_ours, pair.page_theirs, pair.flush)
+def page(place: Place, shop: Workshop) -> Iterator[Line]:
+    pair = _pair(shop, place)
+    bench = f"SQLAlchemy page of {PAGE}"
+    yield from against(shop, "SQLAlchemy", bench, pair.page_ours, pair.page_theirs, pair.flush, place=place)
 
 
-def update(shop: Workshop) -> Iterator[Line]:
-    pair = _pair(shop)
+def update(place: Place, shop: Workshop) -> Iterator[Line]:
+    pair = _pair(shop, place)
     bench = "SQLAlchemy compare-and-set"
-    yield from against(shop, "SQLAlchemy", bench, pair.update_ours, pair.update_theirs, pair.flush)
+    yield from against(shop, "SQLAlchemy", bench, pair.update_ours, pair.update_theirs, pair.flush, place=place)
 
 
-CASES: Final = (
-    Case(GROUP, "sqlalchemy read", read, "one record by its key"),
-    Case(GROUP, "sqlalchemy page", page, f"{PAGE} records after a cursor"),
-    Case(GROUP, "sqlalchemy update", update, "read a record, change it by compare-and-set"),
-)
+def cases(place: Place) -> tuple[Case, ...]:
+    """The cases at one place."""
+    group, at = place.group, place.suffix.lower()
+    return (
+        Case(group, f"sqlalchemy read{at}", functools.partial(read, place), "one record by its key"),
+        Case(group, f"sqlalchemy page{at}", functools.partial(page, place), f"{PAGE} records after a cursor"),
+        Case(
+            group,
+            f"sqlalchemy update{at}",
+            functools.partial(update, place),
+            "read a record, change it by compare-and-set",
+        ),
+    )

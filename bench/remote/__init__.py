@@ -19,4 +19,4 @@ REMOTE_CASES: Final[tuple[Case, ...]] = tuple(
     case for kind in KINDS.values() for case in (*cases.cases(kind), *logs.cases(kind))
 )
 
-__all__ = ["KINDS", "REMOTE_CASES"]
+__all__ = ["KINDS", "MYSQL", "POSTGRES", "REMOTE_CASES"]

@@ -88,6 +88,9 @@ class MysqlAdmin(Admin):
             raise AssertionError(f"every commit was to be flushed: innodb_flush_log_at_trx_commit={said}")
         return f"innodb_flush_log_at_trx_commit={said} log_bin={ask('SELECT @@log_bin')}"
 
+    def database(self, name: str) -> None:
+        self._cursor.execute(f"CREATE DATABASE `{name}`")
+
     def tidy(self, store: str) -> None:
         self._ask(f"ANALYZE TABLE `{store}`.jobs")
 

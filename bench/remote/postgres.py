@@ -79,6 +79,9 @@ class PostgresAdmin(Admin):
             raise AssertionError(f"every commit was to be flushed: {said}")
         return " ".join(f"{name}={value}" for name, value in said.items())
 
+    def database(self, name: str) -> None:
+        self._connection.execute(f'CREATE DATABASE "{name}"')
+
     def tidy(self, store: str) -> None:
         self._connection.execute(f'VACUUM (ANALYZE) "{store}".jobs')
 

@@ -74,6 +74,10 @@ class Admin(ABC):
         """
 
     @abstractmethod
+    def database(self, name: str) -> None:
+        """Make a database, for who is to have one alone."""
+
+    @abstractmethod
     def tidy(self, store: str) -> None:
         """Have the server look at a store's tables now, and not in the middle of a measurement."""
 
