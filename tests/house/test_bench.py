@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.measure import Budget, Side, Times, at_least, at_most, compared, in_turns
+from bench.processes import Processes
 
 HOUSE = Path(__file__).parents[2]
 
@@ -47,11 +48,28 @@ def test_a_benchmark_that_does_not_exist_is_refused() -> None:
     assert "'nonsense'" in ended.stderr
 
 
+def test_work_in_other_processes_claims_no_time_of_this_ones_processor() -> None:
+    side = Side(lambda n: sum(range(n * 1_000)), elsewhere=True)
+    times = in_turns([side, side], Budget.quick())
+    line = compared("g", "b", *times, goal=at_least(1), other="raw")
+    assert line.ratio is not None
+    assert not [name for name in line.as_json() if "cpu" in name]
+
+
+def test_a_process_that_fails_at_its_work_fails_the_benchmark(capfd: pytest.CaptureFixture[str]) -> None:
+    processes = Processes("bench.remote.appender", [["postgres", "raw", "postgresql://nobody@127.0.0.1:1/none", "s"]])
+    with pytest.raises(RuntimeError, match="ended"):
+        processes.run(1)
+    processes.close()
+    assert "Connection refused" in capfd.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_list_names_every_group() -> None:
     ended = bench("--list")
     assert ended.returncode == 0
-    assert {line.split()[0] for line in ended.stdout.splitlines()} == {"raw", "size", "peers"}
+    groups = {line.split()[0] for line in ended.stdout.splitlines()}
+    assert groups == {"raw", "size", "peers", "postgres", "mysql"}
 
 
 @pytest.mark.slow
