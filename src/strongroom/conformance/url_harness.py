@@ -10,7 +10,7 @@ from urllib.parse import quote
 import strongroom
 from strongroom.conformance.harness import Harness
 from strongroom.engine import Engine, StoreUrl
-from strongroom.errors import InvalidArgument
+from strongroom.errors import InvalidArgument, Unsupported
 
 NUMBER: Final = "{n}"
 
@@ -44,9 +44,7 @@ class UrlHarness(Harness):
     def __new__(cls, template: str, *, seal_key: bytes | None = None) -> Self:
         scheme = StoreUrl.parse(template).scheme
         if cls is UrlHarness and scheme in KINDS:
-            module, _, kind = KINDS[scheme].partition(":")
-            found = getattr(importlib.import_module(f"strongroom.conformance.harnesses.{module}"), kind)
-            return cast(Self, super().__new__(found))
+            return cast(Self, super().__new__(_kind(scheme)))
         return super().__new__(cls)
 
     def __init__(self, template: str, *, seal_key: bytes | None = None) -> None:
@@ -76,6 +74,15 @@ class UrlHarness(Harness):
     def _numbered(self, url: StoreUrl) -> str:
         """The template, for one that has no place for the number of the store."""
         raise InvalidArgument(f"{url.shown}: say where each fresh store's number goes, as in ENGINE://PLACE-{NUMBER}")
+
+
+def _kind(scheme: str) -> type[UrlHarness]:
+    module, _, name = KINDS[scheme].partition(":")
+    try:
+        found: type[UrlHarness] = getattr(importlib.import_module(f"strongroom.conformance.harnesses.{module}"), name)
+    except ImportError as missing:
+        raise Unsupported(f"the kit can't look into {scheme}:// stores ({missing}): it needs the driver") from missing
+    return found
 
 
 def with_options(place: str, options: dict[str, str]) -> str:

@@ -12,6 +12,7 @@ from pymysql.constants import CLIENT, ER
 
 from strongroom.conformance.backdoors.door import COMMIT_MARKS, ServerBackDoor
 from strongroom.conformance.harness import Ability
+from strongroom.errors import Unavailable
 from strongroom.records import SEAL, AnyTable, Key, Stored
 
 NUMBERS: Final = {Ability.FAILED_COMMIT: 1021, Ability.DISK_FULL: 1021, Ability.CONFLICTS: 1213}
@@ -33,11 +34,11 @@ _OTHERS: Final = "SELECT id FROM information_schema.processlist WHERE db = %s AN
 
 
 class MysqlBackDoor(ServerBackDoor):
-    """Into the database `database` of the server at `host` and `port`."""
+    """Into the database `database` of a server, which PyMySQL reaches by the arguments `server`."""
 
-    def __init__(self, host: str, port: int, user: str, password: str, database: str) -> None:
+    def __init__(self, database: str, **server: Any) -> None:
         self.database = database
-        self._server: dict[str, Any] = {"host": host, "port": port, "user": user, "password": password}
+        self._server = server
         self._connected: pymysql.connections.Connection[Any] | None = None
 
     def peek(self, table: AnyTable, key: Key) -> dict[str, Stored] | None:
@@ -157,13 +158,16 @@ class MysqlBackDoor(ServerBackDoor):
     @property
     def _connection(self) -> pymysql.connections.Connection[Any]:
         if self._connected is None or not self._connected.open:
-            self._connected = pymysql.connect(
-                **self._server,
-                charset="utf8mb4",
-                autocommit=True,
-                client_flag=CLIENT.FOUND_ROWS,
-                init_command="SET SESSION lock_wait_timeout = 20, sql_mode = 'STRICT_ALL_TABLES'",
-            )
+            try:
+                self._connected = pymysql.connect(
+                    **self._server,
+                    charset="utf8mb4",
+                    autocommit=True,
+                    client_flag=CLIENT.FOUND_ROWS,
+                    init_command="SET SESSION lock_wait_timeout = 20, sql_mode = 'STRICT_ALL_TABLES'",
+                )
+            except pymysql.OperationalError as fault:
+                raise Unavailable("the kit's own connection to MySQL was refused") from fault
         return self._connected
 
 

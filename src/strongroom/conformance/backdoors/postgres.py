@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from strongroom.conformance.backdoors.door import COMMIT_MARKS, ServerBackDoor
 from strongroom.conformance.harness import Ability
+from strongroom.errors import Unavailable
 from strongroom.records import SEAL, AnyTable, Key, Stored
 
 STATES: Final = {Ability.FAILED_COMMIT: "53100", Ability.DISK_FULL: "53100", Ability.CONFLICTS: "40001"}
@@ -167,7 +168,11 @@ class PostgresBackDoor(ServerBackDoor):
     @property
     def _connection(self) -> psycopg.Connection[Any]:
         if self._connected is None or self._connected.closed:
-            self._connected = psycopg.connect(self._url, autocommit=True, options="-c lock_timeout=20s")
+            try:
+                self._connected = psycopg.connect(self._url, autocommit=True)
+                self._connected.execute("SET lock_timeout = '20s'")
+            except psycopg.OperationalError as fault:
+                raise Unavailable("the kit's own connection to PostgreSQL was refused") from fault
         return self._connected
 
 

@@ -16,12 +16,14 @@ class MysqlHarness(ServerHarness):
 
     port = 3306
     wire = MysqlWire
+    sockets = frozenset({"unix_socket"})
 
     def _enter(self, url: StoreUrl) -> MysqlBackDoor:
         parsed = urlsplit(f"//{url.place}")
         user, password = unquote(parsed.username or "root"), unquote(parsed.password or "")
-        host, port = parsed.hostname or "127.0.0.1", parsed.port or self.port
-        return MysqlBackDoor(host, port, user, password, self._store(url))
+        server = {"host": parsed.hostname or "127.0.0.1", "port": parsed.port or self.port}
+        socket = {name: url.options[name] for name in self.sockets if name in url.options}
+        return MysqlBackDoor(self._store(url), user=user, password=password, **server, **socket)
 
     def _store(self, url: StoreUrl) -> str:
         return unquote(url.place.partition("/")[2])

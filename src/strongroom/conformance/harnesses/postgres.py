@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from strongroom.conformance.backdoors.postgres import PostgresBackDoor
 from strongroom.conformance.harnesses.servers import ServerHarness
 from strongroom.conformance.url_harness import NUMBER, with_options
 from strongroom.conformance.wires import PostgresWire
 from strongroom.engine import StoreUrl
 
-SCHEMA = "schema"
+SCHEMA: Final = "schema"
+_OWN: Final = {SCHEMA, "timeout_ms", "pool", "prepare"}
+"""The options that are the engine's; all others are libpq's."""
 
 
 class PostgresHarness(ServerHarness):
@@ -16,9 +20,11 @@ class PostgresHarness(ServerHarness):
 
     port = 5432
     wire = PostgresWire
+    sockets = frozenset({"host", "hostaddr"})
 
     def _enter(self, url: StoreUrl) -> PostgresBackDoor:
-        return PostgresBackDoor(f"postgresql://{url.place}", self._store(url))
+        options = {name: value for name, value in url.options.items() if name not in _OWN}
+        return PostgresBackDoor(f"postgresql://{with_options(url.place, options)}", self._store(url))
 
     def _store(self, url: StoreUrl) -> str:
         return url.options[SCHEMA]

@@ -36,9 +36,17 @@ class ServerHarness(SqlHarness):
 
     port: ClassVar[int]
     wire: ClassVar[type[Wire]]
+    sockets: ClassVar[frozenset[str]]
+    """The options that lead to a server without an address, before which no proxy can stand."""
 
     def __init__(self, template: str, *, seal_key: bytes | None = None) -> None:
         super().__init__(template, seal_key=seal_key)
+        url = StoreUrl.parse(self._template)
+        try:
+            _ = urlsplit(f"//{url.place}").port
+        except ValueError:
+            raise InvalidArgument(f"{url.scheme} URL: the server is named host:port") from None
+        self._local = not self.sockets.isdisjoint(url.options)
         self._token = secrets.token_hex(3)
         self._network = Network(self.wire)
         self._opened_door: ServerBackDoor | None = None
@@ -68,7 +76,7 @@ class ServerHarness(SqlHarness):
     @property
     def abilities(self) -> frozenset[Ability]:
         known = {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.FLUSHES}
-        return super().abilities | known | SERVER_FAULTS | THROUGH_PROXY
+        return super().abilities | known | SERVER_FAULTS | (frozenset() if self._local else THROUGH_PROXY)
 
     def image(self) -> bytes:
         return self._door().image()
@@ -79,11 +87,13 @@ class ServerHarness(SqlHarness):
     def inflict(self, fault: Ability) -> AbstractContextManager[None]:
         if fault in SERVER_FAULTS:
             return self._door().failing(fault)
-        if fault in NETWORK_FAULTS:
+        if fault in NETWORK_FAULTS and not self._local:
             return self._network.suffering(fault)
         raise self._unable(fault)
 
     def cut(self) -> None:
+        if self._local:
+            raise self._unable(Ability.LOST_CONNECTION)
         self._network.cut()
 
     @abstractmethod
@@ -124,7 +134,7 @@ class ServerHarness(SqlHarness):
         """The URL by which an engine reaches its server: through the proxy, where a fault of the network is wanted."""
         parsed = StoreUrl.parse(url)
         place, all_options = parsed.place, {**parsed.options, **(options or {})}
-        if self.wanted & THROUGH_PROXY:
+        if self.wanted & THROUGH_PROXY and not self._local:
             address, slash, rest = place.partition("/")
             user, at, server = address.rpartition("@")
             place = f"{user}{at}{self._through(server)}{slash}{rest}"
