@@ -75,8 +75,12 @@ class ServerHarness(SqlHarness):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        known = {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.FLUSHES}
-        return super().abilities | known | SERVER_FAULTS | (frozenset() if self._local else THROUGH_PROXY)
+        able = {Ability.TAMPER, Ability.TOOLS, Ability.IMAGE, Ability.FLUSHES, *SERVER_FAULTS}
+        if not self._local:
+            able |= THROUGH_PROXY
+        if self._seal_key is None:
+            able.add(Ability.PROCESSES)
+        return frozenset(able)
 
     def image(self) -> bytes:
         return self._door().image()
