@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Annotated
 
 import pytest
 
@@ -19,7 +20,7 @@ from strongroom.errors import (
     VersionMismatch,
 )
 from strongroom.patterns import Faults, Log, ScopedTable, make_cursor, read_cursor
-from strongroom.records import MEMBERSHIP, Table, desc
+from strongroom.records import MEMBERSHIP, Identifier, Record, Table, desc
 from tests.patterns.ledger import (
     ACCOUNTS,
     BY_OPENING,
@@ -93,6 +94,16 @@ class TestScopedTables:
                 attempt()
         with pytest.raises(ScopeMismatch):
             ScopedTable(ledger, OWNERS.table, ("t",)).delete(1, expect=Slot("other", 1, "x"))
+
+    def test_a_scope_that_is_sensitive_is_not_shown(self, ledger: Engine) -> None:
+        class Note(Record):
+            tenant: Annotated[str, Identifier(64, sensitive=True)]
+            name: Annotated[str, Identifier(64)]
+
+        notes = ScopedTable(ledger, Table("notes", Note, key=("tenant", "name"), scope=1), ("hunter2",))
+        with pytest.raises(ScopeMismatch) as caught:
+            notes.insert(Note("hunter3", "a"))
+        assert "hunter" not in str(caught.value)
 
     @pytest.mark.parametrize("scope", [(), ("",), ("t", "u"), (7,), ("a\0",)])
     def test_a_scope_that_cannot_be_is_refused_when_the_store_is_opened(

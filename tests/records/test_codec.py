@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated, Any
 
 import pytest
@@ -36,6 +36,10 @@ from strongroom.records import (
 class State(StrEnum):
     WAITING = "waiting"
     DONE = "done"
+
+
+class Number(IntEnum):
+    ONE = 1
 
 
 class Plain(Record):
@@ -78,7 +82,8 @@ rich = RowCodec(RICH, Sealer())
 good = Plain("q", "", State.DONE, 0, 0.5, -MAX_INTEGER, b"\0\xff")
 
 texts = st.text(max_size=20) | st.sampled_from(["", "q", "é" * 6, "é" * 7, "a" * 12, "a" * 13, "a\0b", "\ud800"])
-anything = texts | st.integers(-(2**70), 2**70) | st.floats() | st.booleans() | st.none() | st.binary(max_size=10)
+odd = st.sampled_from([State.DONE, Number.ONE, bytearray(b"x"), memoryview(b"x")])
+anything = odd | texts | st.integers(-(2**70), 2**70) | st.floats() | st.booleans() | st.none() | st.binary(max_size=10)
 plain_values = st.tuples(*[anything] * 7) | st.builds(
     lambda position, value: (*astuple(good)[:position], value, *astuple(good)[position + 1 :]),
     st.integers(0, 6),
@@ -189,6 +194,9 @@ def test_records_come_back_exactly(record: Rich) -> None:
         ({"share": "0.5"}, "share"),
         ({"data": b"x" * 9}, "data"),
         ({"data": "text"}, "data"),
+        ({"data": bytearray(b"x")}, "data"),
+        ({"data": memoryview(b"x")}, "data"),
+        ({"count": Number.ONE}, "count"),
     ],
 )
 def test_a_value_that_its_column_cannot_hold_is_refused_by_name(change: dict[str, Any], column: str) -> None:

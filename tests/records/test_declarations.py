@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
 
+from strongroom.engine.catalog import STEPS
 from strongroom.records import (
+    MAX_INTEGER,
     NEVER,
     VERSIONED,
     Blob,
     Identifier,
     Integer,
+    Json,
+    Real,
     Record,
     Schema,
     Since,
@@ -34,6 +41,9 @@ class Thing(Record):
     [
         ({"name": "Thing"}, "lower-case"),
         ({"name": "x" * 49}, "lower-case"),
+        ({"name": "sqlite_things"}, "taken"),
+        ({"name": "strongroom_things"}, "taken"),
+        ({"since": 0}, "counted from 1"),
         ({"key": ()}, "needs columns"),
         ({"key": ("name", "name")}, "each once"),
         ({"key": ("nothing",)}, "no field"),
@@ -66,6 +76,148 @@ def test_no_field_may_take_the_seals_name() -> None:
 
     with pytest.raises(TypeError, match="'seal'"):
         Table("sealed", Sealed, key=("seal",))
+
+
+Name = Annotated[str, Identifier(10)]
+
+
+class Nul(StrEnum):
+    ODD = "a\0b"
+
+
+class Surrogate(StrEnum):
+    ODD = "\ud800"
+
+
+class Nothing(StrEnum):
+    pass
+
+
+def _by_keyword() -> type[Record]:
+    class Keyed(Record, kw_only=True):
+        name: Name
+
+    return Keyed
+
+
+def _by_keyword_in_its_base() -> type[Record]:
+    class Base(Record, kw_only=True):
+        size: int
+
+    class Derived(Base):
+        name: Name
+
+    return Derived
+
+
+def _tagged() -> type[Record]:
+    class Tagged(Record, tag=True):
+        name: Name
+
+    return Tagged
+
+
+def _as_a_mapping() -> type[Record]:
+    class Mapped(Record, array_like=False):
+        name: Name
+
+    return Mapped
+
+
+def _lenient() -> type[Record]:
+    class Lenient(Record, forbid_unknown_fields=False):
+        name: Name
+
+    return Lenient
+
+
+def _alike() -> type[Record]:
+    class Alike(Record):
+        name: Name
+        Name: Name
+
+    return Alike
+
+
+def _sealed() -> type[Record]:
+    class Sealed(Record):
+        name: Name
+        Seal: Name
+
+    return Sealed
+
+
+def _foreign() -> type[Record]:
+    class Foreign(Record):
+        name: Name
+        größe: int
+
+    return Foreign
+
+
+@pytest.mark.parametrize(
+    ("declare", "complaint"),
+    [
+        (_by_keyword, "by position"),
+        (_by_keyword_in_its_base, "by position"),
+        (_tagged, "no tag"),
+        (_as_a_mapping, "array_like"),
+        (_lenient, "forbid_unknown_fields"),
+        (_alike, "in its case only"),
+        (_sealed, "'seal'"),
+        (_foreign, "a letter"),
+    ],
+)
+def test_a_record_whose_fields_would_not_come_back_is_refused(
+    declare: Callable[[], type[Record]], complaint: str
+) -> None:
+    with pytest.raises(TypeError, match=complaint):
+        Table("things", declare(), key=("name",))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "complaint"),
+    [
+        (Annotated[int, Integer(0, MAX_INTEGER + 1)], "63 bits"),
+        (Annotated[int, Integer(-MAX_INTEGER - 1)], "63 bits"),
+        (Annotated[int, Integer(2, 1)], "63 bits"),
+        (Annotated[float, Real(1.0, 0.0)], "lower limit"),
+        (Annotated[float, Real(math.nan)], "lower limit"),
+        (Annotated[str, Identifier(0)], "one byte"),
+        (Annotated[str, Json(-1)], "one byte"),
+        (Annotated[int, Since(0)], "counted from 1"),
+        (Nul, "without NUL"),
+        (Surrogate, "surrogates"),
+        (Nothing, "no members"),
+    ],
+)
+def test_a_kind_whose_values_could_not_be_kept_is_refused(annotation: Any, complaint: str) -> None:
+    odd = type("Odd", (Record,), {"__annotations__": {"name": Name, "odd": annotation}})
+    with pytest.raises(TypeError, match=complaint):
+        Table("odd", odd, key=("name",))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default"),
+    [
+        (Annotated[int, Integer(1), Since(2)], 0),
+        (Annotated[int, Integer(1)], 0),
+        (int, True),
+        (Name, "much too long a name"),
+        (Annotated[str, Identifier(10), Since(2)], None),
+    ],
+)
+def test_a_default_that_its_column_cannot_hold_is_refused(annotation: Any, default: object) -> None:
+    odd = type("Odd", (Record,), {"__annotations__": {"name": Name, "odd": annotation}, "odd": default})
+    with pytest.raises(TypeError, match="its default can't be kept"):
+        Table("odd", odd, key=("name",))
+
+
+def test_what_a_store_keeps_about_itself_belongs_to_no_other_schema() -> None:
+    things = Table("things", Thing, key=("name",))
+    for declare in (lambda: Schema("mine", things, STEPS), lambda: Schema("strongroom", things)):
+        with pytest.raises(TypeError, match="the store's own"):
+            declare()
 
 
 def test_a_column_added_later_needs_a_default_and_stands_last() -> None:

@@ -140,6 +140,5 @@ class ScopedTable(Generic[R]):
         self.table.check_type(record)
         named = self.table.key_in(record)[: len(self._scope)]
         if named != self._scope:
-            raise ScopeMismatch(
-                f"{self.table.name}: a record of {show_key(named)} in the scope {show_key(self._scope)}"
-            )
+            theirs, ours = (show_key(self.table.shown_key(scope)) for scope in (named, self._scope))
+            raise ScopeMismatch(f"{self.table.name}: a record of {theirs} in the scope {ours}")

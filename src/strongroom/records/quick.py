@@ -15,6 +15,7 @@ from strongroom.records.kinds import MAX_INTEGER, Blob, Identifier, Integer, Jso
 from strongroom.records.record import Column
 
 _REAL: Final = (-inf, inf)
+_TYPES: Final = {"text": str, "integer": int, "real": float, "bytes": bytes}
 
 
 class QuickCheck:
@@ -28,6 +29,8 @@ class QuickCheck:
         self._filled = [i for i, c in enumerate(columns) if isinstance(c.kind, Identifier) and not c.kind.empty]
         self._enums = [i for i, c in enumerate(columns) if isinstance(c.kind, OneOf)]
         self._reals = [i for i, c in enumerate(columns) if isinstance(c.kind, Real)]
+        # Of other types, such as a bytearray or an IntEnum, the decoding would see what they are encoded as.
+        self._types = [c.kind.enum if isinstance(c.kind, OneOf) else _TYPES[c.storage] for c in columns]
         # Decoding lets integers of 64 bits through: each integer is held to its range, also to the widest.
         self._ranges: list[tuple[int, Any, Any]] = [
             (i, c.kind.minimum, c.kind.maximum)
@@ -38,9 +41,11 @@ class QuickCheck:
 
     def stored(self, fields: tuple[Any, ...]) -> Sequence[Stored] | None:
         """The stored values of a record's fields; None where a field needs more than a look."""
+        if [*map(type, fields)] != self._types:
+            return None
         for i in self._reals:
-            if type(fields[i]) is not float or not fields[i]:
-                return None  # an integer, or a zero that may be negative
+            if not fields[i]:
+                return None  # a zero that may be negative
         if not self._enums:
             return fields
         values = [*fields]

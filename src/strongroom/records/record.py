@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import enum
+import re
 import types
 import typing
+from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 
 from strongroom.records.kinds import (
+    MAX_INTEGER,
     Blob,
     Document,
     Flag,
@@ -108,6 +111,63 @@ _TYPES: dict[type, tuple[type, ...]] = {
 }
 
 
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+
+
+def _check_record(record: type[Record]) -> None:
+    """Raises TypeError for a record type whose fields would not come back as they were given."""
+    name, config = record.__name__, record.__struct_config__
+    if not (config.array_like and config.frozen and config.forbid_unknown_fields):
+        raise TypeError(f"{name}: array_like, frozen and forbid_unknown_fields stay as Record has them")
+    if config.tag is not None:
+        raise TypeError(f"{name}: a record has no tag")
+    if record.__match_args__ != record.__struct_fields__:
+        raise TypeError(f"{name}: a record's fields are given by position, none by keyword only")
+    for field in record.__struct_fields__:
+        if not _NAME.fullmatch(field):
+            raise TypeError(f"{name}.{field}: a column's name is a letter, and at most 47 letters, digits, underscores")
+    alike = Counter(field.lower() for field in record.__struct_fields__)  # SQL takes a and A for one name
+    for field in record.__struct_fields__:
+        if alike[field.lower()] > 1:
+            raise TypeError(f"{name}.{field}: another field's name differs in its case only")
+
+
+def _check_kind(where: str, kind: Kind) -> None:
+    """Raises TypeError for a kind whose limits no value, or no engine, can keep."""
+    match kind:
+        case Integer(minimum, maximum):
+            if not -MAX_INTEGER <= minimum <= maximum <= MAX_INTEGER:
+                raise TypeError(f"{where}: an integer's limits lie within 63 bits, the lower one first")
+        case Real(minimum, maximum):
+            if not minimum <= maximum:
+                raise TypeError(f"{where}: a number's lower limit comes first")
+        case OneOf():
+            if not len(kind.enum):
+                raise TypeError(f"{where}: {kind.enum.__name__} has no members")
+            for member in kind.enum:
+                try:
+                    Text().store(member.value)
+                except Unfit as problem:
+                    raise TypeError(f"{where}: {kind.enum.__name__}.{member.name}: expected {problem}") from None
+        case Identifier(max_bytes) | Text(max_bytes) | Blob(max_bytes) | Json(max_bytes) | Document(max_bytes):
+            if max_bytes < 1:
+                raise TypeError(f"{where}: a limit is one byte or more")
+
+
+def _default_of(where: str, field: msgspec.structs.FieldInfo, kind: Kind, nullable: bool) -> Any:
+    """A field's default, NODEFAULT if it has none; TypeError for one that the column can't hold."""
+    default = field.default
+    if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    if default is msgspec.NODEFAULT or (default is None and nullable):
+        return default
+    try:
+        kind.store(default)
+    except Unfit as problem:
+        raise TypeError(f"{where}: its default can't be kept: expected {problem}") from None
+    return default
+
+
 def _kind_for(where: str, bare: Any, beside: list[Any]) -> Kind:
     given = [item for item in beside if isinstance(item, Kind)]
     if len(given) > 1:
@@ -134,6 +194,7 @@ def _kind_for(where: str, bare: Any, beside: list[Any]) -> Kind:
 
 def columns_of(record: type[Record]) -> tuple[Column, ...]:
     """The columns of a record type, in declared order; TypeError where a declaration can't be kept."""
+    _check_record(record)
     hints = typing.get_type_hints(record, include_extras=True)
     columns = []
     for field in msgspec.structs.fields(record):
@@ -147,12 +208,13 @@ def columns_of(record: type[Record]) -> tuple[Column, ...]:
                 annotation, more = _unwrap(arms[0])
                 beside += more
         since = next((item.step for item in beside if isinstance(item, Since)), 1)
-        default = field.default
-        if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
-            default = field.default_factory()
+        if type(since) is not int or since < 1:
+            raise TypeError(f"{where}: a schema's steps are counted from 1")
+        kind = _kind_for(where, annotation, beside)
+        _check_kind(where, kind)
+        default = _default_of(where, field, kind, nullable)
         if since > 1 and default is msgspec.NODEFAULT:
             raise TypeError(f"{where}: a column added later needs a default")
-        kind = _kind_for(where, annotation, beside)
         columns.append(Column(field.name, kind, nullable, since, default))
     if [column.since for column in columns] != sorted(column.since for column in columns):
         raise TypeError(f"{record.__name__}: columns added later stand after the older ones")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from strongroom.errors import cut
 from strongroom.records.record import Column
-from strongroom.records.table import AnyTable, check_name
+from strongroom.records.table import CATALOG_TABLES, AnyTable, check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,16 @@ class Schema:
     """The tables of one domain. `version` is the number of its steps.
 
     Raises TypeError for a name over 48 characters or of others than lower-case letters, digits and underscores, for
-    tables that share a name, for a schema without tables, and for a step that does nothing.
+    tables that share a name, for a schema without tables, for a step that does nothing, and for what a store keeps
+    about itself.
     """
 
     def __init__(self, name: str, *tables: AnyTable) -> None:
         check_name("schema", name)
         if not tables or len({table.name for table in tables}) != len(tables):
             raise TypeError(f"schema {name}: one or more tables, each name once")
+        if (name == "strongroom") != any(table.name in CATALOG_TABLES for table in tables):
+            raise TypeError(f"schema {name}: the name 'strongroom' and the tables of the catalog are the store's own")
         self.name = name
         self.tables = tables
         self.version = max(*(table.since for table in tables), *(c.since for table in tables for c in table.columns))

@@ -23,6 +23,9 @@ SEAL: Final = "seal"
 HIDDEN: Final = "<hidden>"
 """What stands for the value of a sensitive column wherever keys and records are shown."""
 
+CATALOG_TABLES: Final = frozenset({"strongroom_steps", "strongroom_facts"})
+"""The tables that a store keeps about itself; no schema but the catalog has them."""
+
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}")
 
 
@@ -97,6 +100,10 @@ class Table(Generic[R]):
         rule: Callable[[R], str | None] | None = None,
     ) -> None:
         check_name("table", name)
+        if name.startswith("sqlite_") or (name.startswith("strongroom_") and name not in CATALOG_TABLES):
+            raise TypeError(f"table name {name!r}: names that begin so are taken")
+        if type(since) is not int or since < 1:
+            raise TypeError(f"table {name}: a schema's steps are counted from 1")
         self.name = name
         self.record = record
         self.columns = columns_of(record)
@@ -105,7 +112,7 @@ class Table(Generic[R]):
         self.since = since
         self.rule = rule
         self.index = {column.name: i for i, column in enumerate(self.columns)}
-        if SEAL in self.index:
+        if any(column.name.lower() == SEAL for column in self.columns):
             raise TypeError(f"table {name}: no field may be named {SEAL!r}")
         self.key = tuple(self._key_column(part) for part in key)
         if not self.key or len({part.index for part in self.key}) != len(self.key):
