@@ -8,12 +8,12 @@ from typing import Annotated
 import pytest
 
 from strongroom.conformance import UrlHarness, WrappedHarness, conformance_tests
+from strongroom.conformance.mutants.ground_buffered import BufferedEngine
 from strongroom.engine import Job, Transaction, Work
 from strongroom.engine.operations import OpenTransaction
 from strongroom.errors import AlreadyExists, InvalidArgument, StrongroomError, TooLarge, VersionMismatch
 from strongroom.patterns import Log
 from strongroom.records import MEMBERSHIP, REPLACEABLE, VERSIONED, Identifier, Integer, Record, Schema, Table
-from tests.engine.buffered_engine import BufferedEngine
 
 test_conformance = conformance_tests(
     lambda _folder: WrappedHarness(UrlHarness("memory://buffered"), BufferedEngine, name="buffered memory")

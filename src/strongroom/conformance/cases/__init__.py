@@ -13,6 +13,7 @@ MODULES: Final = (
     "order",
     "writes",
     "transactions",
+    "company",
     "functions",
     "isolation",
     "crossings",

@@ -21,6 +21,7 @@ from typing import Final
 from strongroom.conformance.flushes import FlushCountingHarness
 from strongroom.conformance.harness import Ability, Harness
 from strongroom.conformance.kit import Case
+from strongroom.conformance.mutants.ground_buffered import BufferedEngine
 from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants
 from strongroom.conformance.report import Outcome
 from strongroom.conformance.runner import introduce, run_case
@@ -138,6 +139,8 @@ class _Grounds:
         inner = UrlHarness(f"memory://mutants-{os.getpid()}-{number}")
         if ground is Ground.SINGLE_RECORD:
             return WrappedHarness(inner, SingleRecordEngine, name="single-record memory")
+        if ground is Ground.BUFFERED:
+            return WrappedHarness(inner, BufferedEngine, name="buffered memory")
         return UnreliableHarness(inner) if ground is Ground.UNRELIABLE else inner
 
 

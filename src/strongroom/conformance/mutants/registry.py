@@ -23,6 +23,7 @@ MODULES: Final = (
     "kernel_calls",
     "kernel_functions",
     "kernel_schemas",
+    "buffered",
     "patterns",
 )
 """The themes."""
@@ -39,6 +40,7 @@ class Ground(Enum):
     WATCHED = "sqlite, its flushes counted"
     SINGLE_RECORD = "single-record memory"
     UNRELIABLE = "unreliable memory"
+    BUFFERED = "buffered memory"
 
 
 @dataclass(frozen=True)

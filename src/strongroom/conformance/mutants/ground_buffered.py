@@ -1,4 +1,4 @@
-"""An engine of buffered transactions over the memory engine's rows: the groups and the buffer without a network."""
+"""An engine of buffered transactions over the memory engine's rows: groups and buffer without a network or a driver."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class BufferedEngine(Engine):
         self.claims = self.inner.claims
         super().__init__("buffered memory")
         self._codecs = self.inner._codecs
-        self.most = 100
+        self.most = 10_000
         """How many rows one commit may insert."""
         self.sessions: list[MemorySession] = []
         self.runner = GroupRunner(self._begin)
