@@ -16,8 +16,13 @@ Opener = Callable[..., Engine]
 GROUP: Final = "strongroom.engines"
 
 BUILT_IN: Final = {
+    "etcd": "strongroom.engines.etcd:open_url",
     "memory": "strongroom.engines.memory:open_url",
+    "postgres": "strongroom.engines.postgres:open_url",
+    "postgresql": "strongroom.engines.postgres:open_url",
     "sqlite": "strongroom.engines.sqlite:open_url",
+    "mysql": "strongroom.engines.mysql:open_url",
+    "mariadb": "strongroom.engines.mysql:open_url",
 }
 
 

@@ -1,0 +1,212 @@
+"""The PostgreSQL engine: one schema of a database, shared by any number of processes and machines.
+
+All transactions are serializable, single ones too: the server guards them only against each other. Writes of one
+engine object go as groups, each one transaction over one connection of the pool; reads take any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from strongroom.engine import (
+    Claims,
+    Committer,
+    Durability,
+    Engine,
+    GroupRunner,
+    Guard,
+    Rows,
+    SchemaRows,
+    Sharing,
+    SingleCalls,
+    Strength,
+    Work,
+    WritableRows,
+)
+from strongroom.engines.postgres.calls import Call, Statement
+from strongroom.engines.postgres.clock import ASK_TIME, clock_of
+from strongroom.engines.postgres.connections import Connections, Connector
+from strongroom.engines.postgres.marks import Marks
+from strongroom.engines.postgres.migration import migrate, tables_in
+from strongroom.engines.postgres.options import FLUSHING, PostgresOptions, Target
+from strongroom.engines.postgres.retries import retried
+from strongroom.engines.postgres.rows import AskedRows
+from strongroom.engines.postgres.session import WriteLane
+from strongroom.engines.postgres.snapshots import Snapshots, ask_once
+from strongroom.engines.postgres.statements import TableStatements
+from strongroom.engines.postgres.values import TEXT
+from strongroom.records import AnyTable, Key, Row
+
+T = TypeVar("T")
+
+_leaked: Final[list[object]] = []
+"""What a forked child must never close: closing would end the parent's sessions."""
+
+_SIZE: Final = Statement(
+    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, "
+    "coalesce(sum(pg_stat_get_dead_tuples(c.oid)), 0)::bigint FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
+    [TEXT],
+)
+_REPLICAS: Final = Statement("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")
+
+
+class PostgresEngine(Engine):
+    """An engine over a schema of the database that `target` names."""
+
+    def __init__(self, target: Target, options: PostgresOptions, *, seal_key: bytes | None = None) -> None:
+        """Raises as `strongroom.open`."""
+        self.options = options
+        self._target = target
+        self._connector = Connector(target, options)
+        self._connections = Connections(self._connector, options)
+        self._statements = TableStatements(options.schema)
+        self._clock = clock_of(target.place)
+        marks = Marks(options.schema, self._connector.connect, options.timeout_ms)
+        self._lane = WriteLane(self._connections, self._statements, marks, self._clock)
+        self._snapshots = Snapshots(self._connections, self._statements)
+        self._committer: Committer[Work] = Committer(GroupRunner(self._lane.begin).run)
+        self._connections.done(self._connections.take())  # what the server says of itself decides what is claimed
+        facts = self._connector.facts
+        assert facts is not None
+        self._facts = facts
+        flushed = facts.fsync and facts.synchronous_commit in FLUSHING
+        self.claims = Claims(
+            strength=Strength.MULTI_RECORD,
+            durability=Durability.FLUSHED if flushed else Durability.PROCESS,
+            sharing=Sharing.NETWORK,
+            guards_immutable=True,
+            reopens=True,
+        )
+        super().__init__("postgresql", seal_key=seal_key)
+
+    def resolve(self, token: str) -> bool:
+        """Whether the transaction of a `CommitUnknown` was kept (T6), asked of any engine object on the store.
+
+        Raises `InvalidArgument` for a token that is not one of these, or is older than a week; `Unavailable` where
+        the server can't be reached within ``timeout_ms``, or the transaction is still under way.
+        """
+        self._check_open()
+        return self._lane.marks.resolve(token)
+
+    def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
+        """Where the store is, how the server flushes, what connections there are, and how much room it takes (D2)."""
+        self._check_open()
+        ((size, dead),) = self._ask(_SIZE([self.options.schema]))
+        ((replicas,),) = self._ask(_REPLICAS())
+        facts = self._facts
+        flush = f"every commit (fsync={'on' if facts.fsync else 'off'}, synchronous_commit={facts.synchronous_commit})"
+        if self.claims.durability < Durability.FLUSHED:
+            flush = flush.replace("every commit", "not before a commit is acknowledged")
+        return {
+            "place": self._target.place,
+            "schema": self.options.schema,
+            "server_version": facts.version,
+            "flush": flush,
+            "isolation": "serializable",
+            "proxied": facts.proxied,
+            "connections_open": self._connections.open,
+            "connections_most": self.options.pool,
+            "database_bytes": int(size),
+            "dead_rows": int(dead),
+            "replicas_streaming": int(replicas),
+        }
+
+    def _single_calls(self) -> WritableRows:
+        return _QuickCalls(self)
+
+    def _read(self, work: Callable[[Rows], T]) -> T:
+        return self._snapshots.read(work)
+
+    def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
+        result: T = self._committer.submit(Work(work, abandoned))
+        return result
+
+    def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
+        return retried(lambda: migrate(self._lane, work))
+
+    def _tables(self) -> set[str]:
+        return {str(name) for (name,) in self._ask(tables_in(self.options.schema))}
+
+    def _ask(self, call: Call) -> list[tuple[Any, ...]]:
+        return retried(lambda: ask_once(self._connections, call))
+
+    def _close(self) -> None:
+        self._committer.close()
+        self._lane.sweep_marks()
+        self._connections.close(self._closed)
+
+    def _forked(self) -> None:
+        _leaked.extend(wire.forsake(self._closed) for wire in self._connections.forsake())
+
+
+class _QuickCalls(AskedRows, SingleCalls):
+    """Single calls, each one trip to the server."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        super().__init__(engine)
+        self._quick = engine
+        self._statements = engine._statements
+        self._connections = engine._connections
+        self._lane = engine._lane
+
+    def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
+        statement = self._statements[table].marked_insert
+        return self._told(
+            Work(
+                lambda rows: rows.insert(table, key, row),
+                alone=lambda: self._lane.write_once(lambda token: statement((*row, token))),
+            )
+        )
+
+    def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
+        statements = self._statements[table]
+        return self._told(
+            Work(
+                lambda rows: rows.replace(table, key, row, guard),
+                touches=(table, key),
+                alone=lambda: self._lane.write_once(
+                    lambda token: statements.replace(key, row, guard.name, guard.value, token)
+                ),
+            )
+        )
+
+    def put(self, table: AnyTable, key: Key, row: Row) -> None:
+        statement = self._statements[table].marked_put
+        self._submit(
+            Work(
+                lambda rows: rows.put(table, key, row),
+                alone=lambda: self._lane.write_once(lambda token: statement((*row, token))),
+            )
+        )
+
+    def remove(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
+        statements = self._statements[table]
+        name, value = (None, None) if guard is None else (guard.name, guard.value)
+        return self._told(
+            Work(
+                lambda rows: rows.remove(table, key, guard),
+                touches=(table, key),
+                alone=lambda: self._lane.write_once(lambda token: statements.remove(key, name, value, token)),
+            )
+        )
+
+    def clock(self) -> int:
+        self._quick._check_outside("call")
+        clock = self._quick._clock
+        if clock.is_stale:
+            ((milliseconds,),) = self._ask(ASK_TIME)
+            clock.tell(milliseconds)
+        return clock.now()
+
+    def _ask(self, call: Call) -> list[tuple[Any, ...]]:
+        self._quick._check_outside("call")
+        return retried(lambda: ask_once(self._connections, call))
+
+    def _told(self, work: Work) -> bool:
+        return bool(self._submit(work))
+
+    def _submit(self, work: Work) -> Any:
+        self._quick._check_outside("call")
+        return self._quick._committer.submit(work)

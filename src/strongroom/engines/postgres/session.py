@@ -1,0 +1,182 @@
+"""Write transactions: groups of functions in one of them, and single writes that take one trip."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from psycopg.pq.abc import PGresult
+
+from strongroom.engine import BufferedRows, Refuted, TableChanges
+from strongroom.engines.postgres.calls import Call
+from strongroom.engines.postgres.clock import ASK_TIME, ServerClock
+from strongroom.engines.postgres.connections import Connections
+from strongroom.engines.postgres.faults import Duplicate, Lost
+from strongroom.engines.postgres.marks import BEGIN_WRITE, COMMIT, Marks
+from strongroom.engines.postgres.retries import retried
+from strongroom.engines.postgres.rows import AskedRows
+from strongroom.engines.postgres.statements import TableStatements
+from strongroom.engines.postgres.wire import Wire
+from strongroom.errors import StrongroomError
+
+
+class WriteLane:
+    """Where the engine's writes go to the server, one transaction at a time."""
+
+    def __init__(self, connections: Connections, statements: TableStatements, marks: Marks, clock: ServerClock) -> None:
+        self.connections = connections
+        self.statements = statements
+        self.marks = marks
+        self.clock = clock
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[WriteSession]:
+        """A new session, for a group; rolled back at the end of the context if it was not committed."""
+        session = WriteSession(self)
+        try:
+            yield session
+        finally:
+            session.end()
+
+    def commit(self, token: str, wire: Wire, *calls: Call) -> list[PGresult] | None:
+        """Send `calls`, which make a mark of `token` and end with a commit: their answers.
+
+        None where the answers were lost, and the mark tells that all was kept. Raises `Lost` where it tells that
+        nothing was kept, `CommitUnknown`, and what the server says of the calls: nothing was kept then.
+        """
+        try:
+            answers = wire.trip(*calls)
+        except StrongroomError as fault:
+            if not wire.broken:
+                raise
+            if self.marks.find_out(token, fault):
+                return None
+            raise Lost("PostgreSQL: the connection broke; nothing was kept") from fault
+        self.marks.heard_of(token, wire)
+        return answers
+
+    def write_once(self, call: Callable[[str], Call]) -> bool:
+        """Run a single marked write in a transaction of its own, in one trip; whether it changed anything.
+
+        `call` makes the call for a token. Raises `Conflict` when rivals won every retry, and as `commit`.
+        """
+
+        def once() -> bool:
+            token = self.marks.new()
+            wire = self.connections.take()
+            try:
+                answers = self.commit(token, wire, *wire.beginning(BEGIN_WRITE), call(token), COMMIT)
+                return answers is None or answers[-2].command_tuples == 1
+            finally:
+                self.connections.done(wire)
+
+        return retried(once)
+
+    def sweep_marks(self) -> None:
+        """Remove the marks that were heard of, before the engine closes."""
+        with contextlib.suppress(StrongroomError):  # the server may be gone: they go when they are old
+            wire = self.connections.take()
+            try:
+                self.marks.sweep(wire)
+            finally:
+                self.connections.done(wire)
+
+
+class WriteSession(AskedRows):
+    """One serializable transaction, begun with its first statement. See `strongroom.engine.Session`."""
+
+    def __init__(self, lane: WriteLane) -> None:
+        self._lane = lane
+        self._statements = lane.statements
+        self._wire: Wire | None = None
+        self._begun = False
+        self.fault: StrongroomError | None = None
+        self.kept = False
+
+    def clock(self) -> int:
+        clock = self._lane.clock
+        if clock.is_stale:
+            ((milliseconds,),) = self._ask(ASK_TIME)
+            clock.tell(milliseconds)
+        return clock.now()
+
+    def commit(self, rows: BufferedRows) -> None:
+        """Send the changes and commit, in one trip; see `strongroom.engine.Session`."""
+        changes = rows.changes()
+        if not changes:
+            if self._begun:
+                self._taken().trip(COMMIT)  # tells whether what was read could be read at one moment (T2)
+            return
+        token = self._lane.marks.new()
+        wire = self._taken()
+        calls = [self._lane.marks.made(token), *self._calls(changes), COMMIT]
+        if not self._begun:
+            calls = [*wire.beginning(BEGIN_WRITE), *calls]
+        try:
+            self._lane.commit(token, wire, *calls)
+            self.kept = True
+        except Duplicate as fault:
+            for change in changes:
+                if change.table.name == fault.table:
+                    raise Refuted(change.table) from fault
+            raise
+        except StrongroomError:
+            raise
+        except BaseException as fault:
+            # Ctrl-C may have struck on either side of the answer: the mark tells on which.
+            self.kept = self.kept or self._lane.marks.find_out(token, fault)
+            raise
+
+    def end(self) -> None:
+        """Give the connection back; what was not committed is rolled back."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            self._lane.connections.done(wire)
+
+    def _ask(self, call: Call) -> list[tuple[Any, ...]]:
+        try:
+            wire = self._taken()
+            if self._begun:
+                (answer,) = wire.trip(call)
+            else:
+                answer = self._begin(wire, call)
+        except StrongroomError as fault:
+            self.fault = self.fault or fault
+            raise
+        return wire.rows(answer)
+
+    def _begin(self, wire: Wire, call: Call) -> PGresult:
+        """Begin, and make the first call in the same trip; ask the time too where nobody knows it any more."""
+        self._begun = True
+        begin = wire.beginning(BEGIN_WRITE)
+        if not self._lane.clock.is_stale:
+            return wire.trip(*begin, call)[-1]
+        *_, told, answer = wire.trip(*begin, ASK_TIME, call)
+        ((milliseconds,),) = wire.rows(told)
+        self._lane.clock.tell(milliseconds)
+        return answer
+
+    def _taken(self) -> Wire:
+        if self._wire is None:
+            self._wire = self._lane.connections.take()
+        return self._wire
+
+    def _calls(self, changes: list[TableChanges]) -> Iterator[Call]:
+        for change in changes:
+            table = change.table
+            statements = self._statements[table]
+            for key in change.removes:
+                yield statements.remove_row(key)
+            updates, inserts = change.updates, change.inserts
+            if not (table.changes.update or table.changes.put):
+                # A row that was removed and inserted again; the table's guard lets no update through (W4).
+                for row in updates:
+                    yield statements.remove_row(table.key_of(row))
+                updates, inserts = [], [*inserts, *updates]
+            if inserts:
+                yield statements.insert_rows(inserts)
+            for row in updates:
+                yield statements.update_row(row)
+            for row in change.puts:
+                yield statements.put(row)
