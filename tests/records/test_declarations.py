@@ -215,7 +215,11 @@ def test_a_default_that_its_column_cannot_hold_is_refused(annotation: Any, defau
 
 def test_what_a_store_keeps_about_itself_belongs_to_no_other_schema() -> None:
     things = Table("things", Thing, key=("name",))
-    for declare in (lambda: Schema("mine", things, STEPS), lambda: Schema("strongroom", things)):
+    declarations: list[Callable[[], Schema]] = [
+        lambda: Schema("mine", things, STEPS),
+        lambda: Schema("strongroom", things),
+    ]
+    for declare in declarations:
         with pytest.raises(TypeError, match="the store's own"):
             declare()
 
