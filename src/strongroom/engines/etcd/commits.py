@@ -1,0 +1,217 @@
+"""Commits: one conditional transaction each, and what became of it, for certain (T6).
+
+Each commit writes a mark of its own, a key under which nothing may stand yet. Where its answer is lost, whoever asks
+writes a fence under the same key, unless the mark is there. So one of the two is first, and that decides: behind a
+fence the commit can't be kept any more, however late it arrives.
+
+The marks of one engine object are numbered in one lane, and those that nobody can ask for any more go with a later
+commit. When an answer was lost, the lane is left as it stands, and the next commit begins another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from strongroom.engine import Backoff, Clock, Rivals
+from strongroom.engines.etcd.faults import Lost
+from strongroom.engines.etcd.guards import absent
+from strongroom.engines.etcd.layout import Layout
+from strongroom.engines.etcd.members import Members
+from strongroom.engines.etcd.messages import (
+    Compare,
+    DeleteRangeRequest,
+    KeyValue,
+    PutRequest,
+    RangeRequest,
+    RequestOp,
+    TxnRequest,
+)
+from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
+
+_SWEEP_EVERY: Final = 64
+"""How many commits leave their marks before one of them removes those."""
+_KEPT_MS: Final = 7 * 24 * 3_600_000
+"""How long the marks of engine objects that are gone are kept, for whoever still has a token."""
+_SWEPT_AT_ONCE: Final = 100
+_OVERHEAD: Final = 512
+"""How many bytes the servers add to a request before they measure it, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the servers take in one request, as they are set (``--max-txn-ops`` and ``--max-request-bytes``)."""
+
+    operations: int = 128
+    request_bytes: int = 1_572_864
+
+
+PATIENCE: Final = Backoff(attempts=24, first_ms=4, cap_ms=250)
+"""How often to try, and how long to wait between: a rival's commit takes some milliseconds, and there may be many."""
+
+
+class _Mark(msgspec.Struct, array_like=True, frozen=True):
+    """What stands under a mark's key."""
+
+    kept: bool
+    """Whether the commit wrote it; otherwise it is a fence."""
+    made_at: int
+
+
+class Outcome(Protocol):
+    """Whoever wants to know what became of a commit, also where an exception came in between."""
+
+    kept: bool
+    """Whether the commit is known to have taken place."""
+
+
+class Commits:
+    """The commits of one engine, one at a time."""
+
+    def __init__(self, members: Members, layout: Layout, clock: Clock, limits: Limits) -> None:
+        self.limits = limits
+        self._members = members
+        self._layout = layout
+        self._clock = clock
+        self._turn = threading.Lock()
+        self._lane = secrets.token_hex(8)
+        self._number = 0
+
+    def send(self, compares: Sequence[Compare], changes: Sequence[RequestOp], outcome: Outcome) -> bool:
+        """Carry out the changes if all comparisons hold; whether they did. `outcome` is told what came of it.
+
+        Raises `TooLarge` before anything is sent, `Rivals` where the commit was lost on its way and can't be kept any
+        more, `CommitUnknown`, and `Unavailable` where nothing was kept.
+        """
+        self._members.check_open()  # before the turn: in a forked child a thread of the parent's may have it for ever
+        with self._turn:
+            deadline = self._members.deadline()
+            key = self._next()
+            request = self._request(key, compares, changes)
+            try:
+                answer = self._members.once(request, deadline)
+            except Lost as lost:
+                outcome.kept = self._find_out(key, deadline, lost)
+                if not outcome.kept:
+                    raise Rivals(f"a commit was lost on its way: {lost}") from lost.__cause__
+                return True
+            except StrongroomError:
+                raise
+            except BaseException:
+                # Ctrl-C: whoever pressed it is told the truth all the same.
+                outcome.kept = self._find_out(key, deadline, Lost("interrupted"))
+                raise
+            # A request that the network carried twice finds its own mark there.
+            outcome.kept = answer.succeeded or bool(answer.responses[0].response_range.kvs)
+            return outcome.kept
+
+    def settle(self, token: str) -> bool:
+        """Whether the commit of a token was kept; if it was not, it never will be."""
+        name, check = token[:-8], token[-8:]
+        if len(token) != 32 or not token.isascii() or check != self._check(name):
+            raise InvalidArgument("etcd: the token is not one of this store")
+        return self._fence(self._layout.marks[0] + name.encode(), self._members.deadline())
+
+    def close(self) -> None:
+        """Remove the marks that nobody can ask for any more, those of engine objects long gone among them."""
+        first, end = self._layout.marks
+        own = DeleteRangeRequest(key=self._key(0), range_end=self._key(self._number + 1))
+        deadline = time.monotonic()  # one try: they cost nothing but their room
+        if self._number:
+            self._members.repeat(TxnRequest(success=[RequestOp(request_delete_range=own)]), deadline)
+        listed = RequestOp(request_range=RangeRequest(key=first, range_end=end, limit=_SWEPT_AT_ONCE))
+        pairs = self._members.repeat(TxnRequest(success=[listed]), deadline).responses[0].response_range.kvs
+        before = self._clock.now() - _KEPT_MS
+        old = [DeleteRangeRequest(key=pair.key) for pair in pairs if _decoded(pair).made_at < before]
+        if old:
+            self._members.repeat(TxnRequest(success=[RequestOp(request_delete_range=one) for one in old]), deadline)
+
+    def _next(self) -> bytes:
+        self._number += 1
+        return self._key(self._number)
+
+    def _key(self, number: int) -> bytes:
+        return self._layout.marks[0] + f"{self._lane}{number:08x}".encode()
+
+    def _request(self, key: bytes, compares: Sequence[Compare], changes: Sequence[RequestOp]) -> TxnRequest:
+        mark = RequestOp(request_put=PutRequest(key=key, value=self._mark(kept=True)))
+        operations = [mark, *changes]
+        if self._number % _SWEEP_EVERY == 0:
+            passed = DeleteRangeRequest(key=self._key(0), range_end=key)
+            operations.append(RequestOp(request_delete_range=passed))
+        request = TxnRequest(
+            compare=[absent(key), *compares],
+            success=self._grouped(operations, len(compares) + 1),
+            failure=[RequestOp(request_range=RangeRequest(key=key))],
+        )
+        size, most = request.ByteSize(), self.limits.request_bytes - _OVERHEAD
+        if size > most:
+            raise TooLarge(
+                f"etcd: the transaction has {size} bytes, and the servers take {most} in a request: write less at "
+                "once, or raise --max-request-bytes there and max_request_bytes in the URL"
+            )
+        return request
+
+    def _grouped(self, operations: list[RequestOp], compares: int) -> list[RequestOp]:
+        """The operations, in transactions inside of the transaction where one list can't hold them.
+
+        The servers take from what an inner list may hold what the outer ones have.
+        """
+        most = self.limits.operations
+        if len(operations) <= most >= compares:
+            return operations
+        for groups in range(2, most):
+            room = most - max(groups, compares)
+            if room * groups >= len(operations):
+                return [
+                    RequestOp(request_txn=TxnRequest(success=operations[start : start + room]))
+                    for start in range(0, len(operations), room)
+                ]
+        raise TooLarge(
+            f"etcd: the transaction has {compares} conditions and {len(operations)} changes, and the servers take "
+            f"{most} operations in a list: write less at once, or raise --max-txn-ops there and max_txn_ops in the URL"
+        )
+
+    def _find_out(self, key: bytes, deadline: float, lost: Lost) -> bool:
+        """What became of a commit whose answer was lost."""
+        name = key[len(self._layout.marks[0]) :].decode()
+        # A fence must stand for as long as the commit may arrive, and a mark until its token was asked for.
+        self._lane, self._number = secrets.token_hex(8), 0
+        try:
+            return self._fence(key, deadline)
+        except Unavailable as fault:
+            raise CommitUnknown(
+                f"etcd: the answer to a commit was lost ({lost}), and what became of it could not be found out in time",
+                token=name + self._check(name),
+            ) from fault
+
+    def _fence(self, key: bytes, deadline: float) -> bool:
+        request = TxnRequest(
+            compare=[absent(key)],
+            success=[RequestOp(request_put=PutRequest(key=key, value=self._mark(kept=False)))],
+            failure=[RequestOp(request_range=RangeRequest(key=key))],
+        )
+        answer = self._members.repeat(request, deadline)
+        if answer.succeeded:
+            return False
+        return _decoded(answer.responses[0].response_range.kvs[0]).kept
+
+    def _mark(self, *, kept: bool) -> bytes:
+        return msgspec.msgpack.encode(_Mark(kept, self._clock.now()))
+
+    def _check(self, name: str) -> str:
+        return hashlib.blake2b(name.encode(), digest_size=4, key=self._layout.root[:64]).hexdigest()
+
+
+def _decoded(pair: KeyValue) -> _Mark:
+    try:
+        return msgspec.msgpack.decode(pair.value, type=_Mark)
+    except msgspec.MsgspecError as fault:
+        raise Corrupt("etcd: the mark of a transaction is not what was written") from fault
