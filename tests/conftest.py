@@ -11,6 +11,8 @@ import strongroom
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.engine import Engine
 
+pytest_plugins = ["servers.fixtures"]
+
 # What survives a power cut is the conformance kit's to ask; here a flush for every commit would only make thousands of
 # tests slow.
 OPENERS: dict[str, Callable[[Path], Engine]] = {

@@ -1,0 +1,145 @@
+"""The servers as pytest fixtures: started when first asked for, shared by a whole test run, ended with it.
+
+A parallel run's workers share them too. What a machine can't have is skipped, by name; where the environment variable
+``CI`` is set it is an error instead, as nobody reads there what was skipped.
+
+A test that stops, kills or cuts a server asks for one of its own (`own_postgres` and the like). A module that wants to
+keep one for all of its tests makes a fixture of its own, with `need`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import pytest
+
+from servers.errors import Missing
+from servers.find import find
+from servers.galera import Galera
+from servers.mariadb import MariaDB
+from servers.pgbouncer import PgBouncer
+from servers.postgres import Postgres
+from servers.run import Run, current, join
+from servers.server import Address, Server
+
+S = TypeVar("S")
+
+
+def need(kind: str) -> None:
+    """Skip the test where that kind of server can't be had (see `servers.find`); where ``CI`` is set, fail it."""
+    try:
+        find(kind)
+    except Missing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"{kind}: {missing}; `python -m servers install` gets what can be had")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the run of the servers, or join that of the process that started this one as a worker."""
+    given = getattr(config, "workerinput", None)
+    if given is not None:
+        join(Run.named(given["servers_run"], given["servers_owner"]))
+        return
+    name, owner = f"{os.getpid()}-{os.urandom(4).hex()}", os.getpid()
+    config.stash[RUN] = (name, owner)
+    run = Run.named(name, owner)
+    join(run)
+    config.add_cleanup(run.end)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of a parallel run which run of servers to join."""
+    node.workerinput["servers_run"], node.workerinput["servers_owner"] = node.config.stash[RUN]
+
+
+RUN = pytest.StashKey[tuple[str, int]]()
+
+
+def _shared(kind: str, make: Callable[[], Server | Galera]) -> list[Address]:
+    """Where the run's server of that kind answers; the first to ask starts it."""
+    need(kind)
+
+    def start() -> list[dict[str, Any]]:
+        server = make()
+        try:
+            server.start()
+        except BaseException:
+            server.close()
+            raise
+        server.leave()
+        addresses = server.addresses if isinstance(server, Galera) else [server.address]
+        return [asdict(address) for address in addresses]
+
+    return [Address(**address) for address in current().once(f"shared-{kind}", start)]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Address:
+    """The system's PostgreSQL."""
+    return _shared("postgres", Postgres)[0]
+
+
+@pytest.fixture(scope="session")
+def postgres18() -> Address:
+    """PostgreSQL 18, of the wheel."""
+    return _shared("postgres18", lambda: Postgres("postgres18"))[0]
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: Address) -> Address:
+    """A pgbouncer in transaction pooling before `postgres`."""
+    return _shared("pgbouncer", lambda: PgBouncer(postgres))[0]
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Address:
+    """A single MariaDB."""
+    return _shared("mariadb", MariaDB)[0]
+
+
+@pytest.fixture(scope="session")
+def galera() -> list[Address]:
+    """The three nodes of a Galera cluster."""
+    return _shared("galera", Galera)
+
+
+def _own(kind: str, start: Callable[..., AbstractContextManager[S]]) -> Iterator[Callable[..., S]]:
+    need(kind)
+    with ExitStack() as all_of_them:
+        yield lambda *arguments, **options: all_of_them.enter_context(start(*arguments, **options))
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Callable[..., Postgres]]:
+    """Starts a PostgreSQL of the test's own, with `Postgres`'s arguments."""
+    yield from _own("postgres", Postgres)
+
+
+@pytest.fixture
+def own_pgbouncer() -> Iterator[Callable[..., PgBouncer]]:
+    """Starts a pgbouncer of the test's own, before the address given."""
+    yield from _own("pgbouncer", PgBouncer)
+
+
+@pytest.fixture
+def own_mariadb() -> Iterator[Callable[..., MariaDB]]:
+    """Starts a MariaDB of the test's own, with `MariaDB`'s arguments."""
+    yield from _own("mariadb", MariaDB)
+
+
+@pytest.fixture
+def own_galera() -> Iterator[Callable[..., Galera]]:
+    """Starts a Galera cluster of the test's own, with `Galera`'s arguments; one with namespaces skips without root."""
+
+    def start(**options: Any) -> Galera:
+        if options.get("namespaces"):
+            need("namespaces")
+        return Galera(**options)
+
+    yield from _own("galera", start)
