@@ -1,0 +1,165 @@
+"""The DynamoDB engine: one table of DynamoDB's, reached through boto3 by any number of machines."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from strongroom.engine import (
+    Claims,
+    Committer,
+    Durability,
+    Engine,
+    GroupRunner,
+    Rows,
+    SchemaRows,
+    Sharing,
+    Strength,
+    Work,
+    WritableRows,
+)
+from strongroom.engines.dynamodb.calls import RETRIES, QuickCalls
+from strongroom.engines.dynamodb.changes import Request
+from strongroom.engines.dynamodb.guards import Guards
+from strongroom.engines.dynamodb.items import Items
+from strongroom.engines.dynamodb.migration import MigrationRows
+from strongroom.engines.dynamodb.reading import Reading
+from strongroom.engines.dynamodb.service import Service, connect
+from strongroom.engines.dynamodb.session import WriteSession
+from strongroom.engines.dynamodb.tables import Tables
+from strongroom.engines.dynamodb.transactions import Transactions
+from strongroom.errors import Conflict, StrongroomError
+
+T = TypeVar("T")
+
+_MOST_IN_GROUP: Final = 48
+"""The most write functions in one transaction, which has a hundred items at most."""
+
+_leaked: Final[list[object]] = []
+"""What a forked child must never close: the connections are its parent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoOptions:
+    """How a store is reached.
+
+    region: the region; None is what boto3's own chain says.
+    endpoint: the service's address, if it is not the region's own.
+    timeout_ms: for how long a call is tried again while the service can't be reached or is asked for too much.
+    connections: how many calls may be under way at once.
+    """
+
+    region: str | None = None
+    endpoint: str | None = None
+    timeout_ms: int = 30_000
+    connections: int = 16
+
+
+class DynamoEngine(Engine):
+    """An engine over the DynamoDB table `table`, which `prepare` makes. Credentials come from boto3's own chain."""
+
+    claims = Claims(
+        strength=Strength.MULTI_RECORD,
+        durability=Durability.FLUSHED,
+        sharing=Sharing.NETWORK,
+        guards_immutable=False,
+        reopens=True,
+    )
+
+    def __init__(self, table: str, options: DynamoOptions | None = None, *, seal_key: bytes | None = None) -> None:
+        """Raises as `strongroom.open`; nothing is asked of the service yet."""
+        self.options = options or DynamoOptions()
+        client = connect(
+            self.options.region,
+            self.options.endpoint,
+            connections=self.options.connections,
+            timeout_ms=self.options.timeout_ms,
+        )
+        self._service = Service(client, table, self.options.timeout_ms)
+        self._guards = Guards(self._service)
+        self._items = Items()
+        self._tables_known = Tables(self._service)
+        self._transactions = Transactions(self._service)
+        self._committer: Committer[Work] = Committer(
+            GroupRunner(self._begin, backoff=RETRIES).run, max_group=_MOST_IN_GROUP
+        )
+        super().__init__("dynamodb", seal_key=seal_key)
+
+    def resolve(self, token: str) -> bool:
+        """Whether the transaction of a `CommitUnknown` was kept; any engine object on the store may be asked (T6).
+
+        What was not kept by then never will be. Raises `InvalidArgument` for what is no token of this engine's, and
+        for one that is older than six days; `Unavailable` while the service can't be reached.
+        """
+        self._check_outside("resolve")
+        return self._transactions.resolve(token)
+
+    def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
+        """The table, how it is paid for, and how large DynamoDB says it is (looked at every six hours)."""
+        self._check_open()
+        found = self._tables_known.describe() or {}
+        return {
+            "place": f"{self._service.client.meta.endpoint_url} {self._service.table}",
+            "region": self._service.client.meta.region_name,
+            "flush": "every commit, by the service before it acknowledges",
+            "table_status": str(found.get("TableStatus", "not made")),
+            "billing": str(found.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED" if found else "")),
+            "item_count": int(found.get("ItemCount", 0)),
+            "table_bytes": int(found.get("TableSizeBytes", 0)),
+            "timeout_ms": self.options.timeout_ms,
+        }
+
+    def _single_calls(self) -> WritableRows:
+        self._quick = QuickCalls(self)
+        return self._quick
+
+    def _read(self, work: Callable[[Rows], T]) -> T:
+        for attempt in range(RETRIES.attempts):
+            reading = Reading(self._service, self._guards, self._items, self._tables_known.know, together=True)
+            try:
+                result = work(reading)
+            except Exception as fault:
+                if _holds(reading):  # or it may come from rows that were never so together
+                    raise fault
+            else:
+                if reading.holds():
+                    return result
+            time.sleep(RETRIES.pause(attempt))
+        raise Conflict(f"DynamoDB: what was read changed meanwhile, {RETRIES.attempts} times in a row")
+
+    def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
+        result: T = self._committer.submit(Work(work, abandoned))
+        return result
+
+    def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
+        self._tables_known.make_store()
+        result: T = self._committer.submit(Work(lambda rows: work(MigrationRows(rows, self._tables_known))))
+        return result
+
+    def _tables(self) -> set[str]:
+        return self._tables_known.names()
+
+    def _request(self) -> Request:
+        return Request(self._service.table, self._guards, self._items)
+
+    @contextlib.contextmanager
+    def _begin(self) -> Iterator[WriteSession]:
+        yield WriteSession(self._service, self._guards, self._items, self._tables_known.know, self._transactions)
+
+    def _close(self) -> None:
+        self._committer.close()
+        self._quick.in_flight.wait()
+        self._service.close()
+
+    def _forked(self) -> None:
+        _leaked.append(self._service.client)
+
+
+def _holds(reading: Reading) -> bool:
+    try:
+        return reading.holds()
+    except StrongroomError:
+        return True  # what came before it says as much

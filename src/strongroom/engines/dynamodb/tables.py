@@ -1,0 +1,122 @@
+"""The one DynamoDB table of a store, and the list of Strongroom's tables in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from strongroom.engines.dynamodb.faults import FAULTS, code_of, translate
+from strongroom.engines.dynamodb.places import PARTITION, SORT, TABLES, key_of, sort_key
+from strongroom.engines.dynamodb.service import Item, Service, translated
+from strongroom.engines.dynamodb.transactions import EXPIRES
+from strongroom.errors import InvalidArgument, Unavailable
+from strongroom.records import AnyTable, Column
+
+_NOT_THERE: Final = "ResourceNotFoundException"
+_MOST: Final = 1000
+_PAUSE: Final = 0.2
+"""Seconds between two looks at a table that is being made."""
+
+
+class Tables:
+    """Which tables the store has. They are never taken away, so that those once seen are remembered."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known: frozenset[str] = frozenset()
+
+    def names(self) -> set[str]:
+        """The names of the tables that the store has now; none where there is no store."""
+        try:
+            found = self._service.query(TABLES, sort_key(b""), b"\xff", limit=_MOST, reverse=False)
+            self._known = frozenset(item["name"]["S"] for item in found)
+        except InvalidArgument as fault:
+            if code_of_cause(fault) != _NOT_THERE:
+                raise
+            return set()
+        return set(self._known)
+
+    def know(self, table: AnyTable) -> None:
+        """Raises `InvalidArgument` for a table that the store has not."""
+        if table.name not in self._known and table.name not in self.names():
+            raise InvalidArgument(f"{table.name}: no such table; prepare its schema first")
+
+    def create(self, table: AnyTable, columns: Sequence[Column]) -> None:
+        """Note a table with its columns, or find it noted."""
+        self._note(table, columns)
+        self._known |= {table.name}
+
+    def add_column(self, table: AnyTable, column: Column) -> None:
+        """Note a column of a table. Its rows are left as they are: they read with the column's default (M4)."""
+        self._note(table, [c for c in table.columns if c.since <= column.since])
+
+    def make_store(self) -> None:
+        """Make the DynamoDB table, or find it made, and wait until it can be used.
+
+        It is paid by request, and removes what has expired. Raises `InvalidArgument` for a table of another make.
+        """
+        service = self._service
+        deadline = time.monotonic() + service.timeout
+        while (found := self.describe()) is None or found.get("TableStatus") != "ACTIVE":
+            if found is None:
+                self._create_store()
+            if time.monotonic() > deadline:
+                raise Unavailable(f"DynamoDB: the table {service.table} is not ready; try again in a minute")
+            time.sleep(_PAUSE if found is not None else 0)
+        keys = [(key["AttributeName"], key["KeyType"]) for key in found["KeySchema"]]
+        if keys != [(PARTITION, "HASH"), (SORT, "RANGE")]:
+            raise InvalidArgument(f"DynamoDB: the table {service.table} is another program's")
+        expiry = service.call("describe_time_to_live", TableName=service.table)["TimeToLiveDescription"]
+        if expiry.get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
+            with translated():
+                service.once(
+                    "update_time_to_live",
+                    TableName=service.table,
+                    TimeToLiveSpecification={"Enabled": True, "AttributeName": EXPIRES},
+                )
+
+    def describe(self) -> Item | None:
+        """What the service says of the DynamoDB table; None where there is none."""
+        try:
+            described: Item = self._service.call("describe_table", TableName=self._service.table)["Table"]
+        except InvalidArgument as fault:
+            if code_of_cause(fault) != _NOT_THERE:
+                raise
+            return None
+        return described
+
+    def _create_store(self) -> None:
+        try:
+            self._service.once(
+                "create_table",
+                TableName=self._service.table,
+                BillingMode="PAY_PER_REQUEST",
+                AttributeDefinitions=[{"AttributeName": name, "AttributeType": "B"} for name in (PARTITION, SORT)],
+                KeySchema=[
+                    {"AttributeName": PARTITION, "KeyType": "HASH"},
+                    {"AttributeName": SORT, "KeyType": "RANGE"},
+                ],
+            )
+        except FAULTS as fault:
+            if code_of(fault) != "ResourceInUseException":  # another engine makes it at this moment
+                raise translate(fault) from fault
+
+    def _note(self, table: AnyTable, columns: Sequence[Column]) -> None:
+        key = [("-" if part.descending else "") + part.column.name for part in table.key]
+        self._service.call(
+            "put_item",
+            TableName=self._service.table,
+            Item={
+                **key_of((TABLES, sort_key(table.name.encode()))),
+                "name": {"S": table.name},
+                "key": {"L": [{"S": name} for name in key]},
+                "columns": {"L": [{"S": f"{column.name} {column.storage}"} for column in columns]},
+            },
+        )
+
+
+def code_of_cause(fault: Exception) -> str:
+    """The service's code for what a translated fault came from."""
+    cause = fault.__cause__
+    return code_of(cause) if isinstance(cause, Exception) else ""
