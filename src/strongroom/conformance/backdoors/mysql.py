@@ -21,10 +21,12 @@ STATES: Final = {1021: "HY000", 1213: "40001"}
 
 _NEVER_HELD: Final = {
     ER.BAD_NULL_ERROR,
+    ER.DUP_ENTRY,
     ER.WARN_DATA_OUT_OF_RANGE,
     ER.TRUNCATED_WRONG_VALUE,
     ER.TRUNCATED_WRONG_VALUE_FOR_FIELD,
     ER.DATA_TOO_LONG,
+    ER.DUP_ENTRY,
     1265,  # a value that would be cut short
     3819,  # a check that fails, as MySQL says it,
     4025,  # and as MariaDB does

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
@@ -35,7 +36,9 @@ class ServerHarness(SqlHarness):
     """
 
     port: ClassVar[int]
-    wire: ClassVar[type[Wire]]
+    wire: ClassVar[Callable[[], Wire]]
+    proxied: ClassVar[frozenset[Ability]] = THROUGH_PROXY
+    """What takes a proxy."""
     sockets: ClassVar[frozenset[str]]
     """The options that lead to a server without an address, before which no proxy can stand."""
 
@@ -43,12 +46,13 @@ class ServerHarness(SqlHarness):
         super().__init__(template, seal_key=seal_key)
         url = StoreUrl.parse(self._template)
         try:
-            _ = urlsplit(f"//{url.place}").port
+            for server in url.place.partition("/")[0].rpartition("@")[2].split(","):
+                _ = urlsplit(f"//{server}").port
         except ValueError:
             raise InvalidArgument(f"{url.scheme} URL: the server is named host:port") from None
         self._local = not self.sockets.isdisjoint(url.options)
         self._token = secrets.token_hex(3)
-        self._network = Network(self.wire)
+        self._network = Network(self._new_wire)
         self._opened_door: ServerBackDoor | None = None
         self._claimed = ""
 
@@ -100,6 +104,10 @@ class ServerHarness(SqlHarness):
             raise self._unable(Ability.LOST_CONNECTION)
         self._network.cut()
 
+    def _new_wire(self) -> Wire:
+        """What follows one connection."""
+        return type(self).wire()
+
     @abstractmethod
     def _enter(self, url: StoreUrl) -> ServerBackDoor:
         """The way into the store at `url`."""
@@ -125,9 +133,9 @@ class ServerHarness(SqlHarness):
         self._claimed = url
 
     def _drop(self) -> None:
-        if self._claimed:
-            self._claimed = ""
-            self._door().drop()
+        if self._claimed and self._opened_door is not None:
+            self._opened_door.drop()
+        self._claimed = ""
 
     def _door(self) -> ServerBackDoor:
         self._url()
@@ -138,10 +146,11 @@ class ServerHarness(SqlHarness):
         """The URL by which an engine reaches its server: through the proxy, where a fault of the network is wanted."""
         parsed = StoreUrl.parse(url)
         place, all_options = parsed.place, {**parsed.options, **(options or {})}
-        if self.wanted & THROUGH_PROXY and not self._local:
+        if self.wanted & self.proxied and not self._local:
             address, slash, rest = place.partition("/")
             user, at, server = address.rpartition("@")
-            place = f"{user}{at}{self._through(server)}{slash}{rest}"
+            through = ",".join(map(self._through, server.split(",")))
+            place = f"{user}{at}{through}{slash}{rest}"
             if "hosts" in all_options:
                 all_options["hosts"] = ",".join(map(self._through, all_options["hosts"].split(",")))
         return f"{parsed.scheme}://{with_options(place, all_options)}"
