@@ -13,15 +13,15 @@ import apsw
 import pytest
 
 from strongroom.conformance.threads import PATIENCE, Started
-from strongroom.engine import Transaction, committer
+from strongroom.engine import Transaction, base, committer
 from strongroom.engines.sqlite import SqliteEngine, SqliteOptions, rows, snapshots, wal, writer
 from strongroom.engines.sqlite import engine as engine_module
 from strongroom.errors import Corrupt
 from tests.engines.shelf import BOOKS, SHELF, Book
 from tests.interrupts import interrupted_everywhere
 
-WRITING = (committer, engine_module, rows, wal, writer)
-READING = (engine_module, rows, snapshots)
+WRITING = (base, committer, engine_module, rows, wal, writer)
+READING = (base, engine_module, rows, snapshots)
 
 _titles = map(str, itertools.count())
 

@@ -120,14 +120,17 @@ class Runner:
         return result
 
     def close(self) -> None:
-        """Withdraw calls that have not begun, and wait for the others. Once more does nothing."""
+        """Withdraw calls that have not begun, and wait for the others. May be called again."""
         with self._lock:
             self._closed = True
-            threads, self._threads = self._threads, []
-        for _thread in threads:
-            self._calls.put(None)
-        for thread in threads:
-            thread.join()
+        self._calls.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def is_inside(self) -> bool:
+        """Whether the calling thread is one of those that make calls."""
+        return threading.current_thread() in self._threads
 
     def _outbox(self) -> _Outbox:
         loop = asyncio.get_running_loop()
@@ -161,6 +164,7 @@ class Runner:
             with self._lock:
                 if self._calls.empty():
                     self._idle += 1
+        self._calls.put(None)  # the end is everyone's
 
 
 def _refuse() -> None:

@@ -43,6 +43,9 @@ class Engine(WriteOperations[WritableRows], ABC):
         self._codecs = Codecs(Sealer(seal_key))
         self.name = name
         self._closed = ""
+        """Why calls are refused; empty while they are not."""
+        self._let_go = False
+        """Whether nothing is held any more, or nothing that is this process's to let go of."""
         self._inside = _Inside()
         super().__init__(self._single_calls(), self._codecs)
         self._closing = threading.Lock()
@@ -77,7 +80,7 @@ class Engine(WriteOperations[WritableRows], ABC):
         """The names of the tables that the store has."""
 
     def _close(self) -> None:
-        """Let go of everything. Called once, when no write is in flight."""
+        """Let go of everything, after the writes in flight. Called again where Ctrl-C, or a fault, stopped it."""
 
     def _forked(self) -> None:
         """Called in a forked child: make sure that nothing of the parent's is touched, closed or unlocked."""
@@ -206,15 +209,22 @@ class Engine(WriteOperations[WritableRows], ABC):
     def close(self) -> None:
         """Wait for writes in flight and let go of everything; once more does nothing (C3).
 
-        Raises `InvalidArgument` from inside a read or write function of the engine, which it would wait for.
+        Raises `InvalidArgument` from inside a read or write function of the engine and from inside a call that `run`
+        makes, which it would wait for. Ctrl-C is raised once all is let go of; what a second one leaves, another
+        `close` lets go of.
         """
+        # Before the lock: another thread may hold it that waits for this one, and in a forked child nobody frees it.
+        if self._let_go:
+            return
+        self._check_no_function("close")
+        if self._runner.is_inside():
+            raise InvalidArgument("a close inside a call of run: use asyncio.to_thread, or close after the event loop")
         with self._closing:
-            if self._closed:
-                return
-            self._check_outside("close")
-            self._runner.close()
-            self._closed = "the engine is closed"
-            self._close()
+            try:
+                self._end()
+            except BaseException:
+                self._end()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -236,9 +246,20 @@ class Engine(WriteOperations[WritableRows], ABC):
     def _check_outside(self, kind: str) -> None:
         """Raises `Closed`, and `InvalidArgument` from inside a function: there it would wait for itself."""
         self._check_open()
+        self._check_no_function(kind)
+
+    def _check_no_function(self, kind: str) -> None:
         outer = self._inside.kind
         if outer is not None:
             raise InvalidArgument(f"a {kind} inside a {outer} function: use what the function was given")
+
+    def _end(self) -> None:
+        """What `close` does; may be begun again where Ctrl-C stopped it."""
+        if not self._let_go:
+            self._runner.close()
+            self._closed = self._closed or "the engine is closed"
+            self._close()
+            self._let_go = True
 
     @contextlib.contextmanager
     def _entered(self, kind: str) -> Iterator[None]:
@@ -332,7 +353,8 @@ def _never() -> bool:
 
 def _after_fork() -> None:
     for engine in list(_engines):
-        if not engine._closed:
+        if not engine._let_go:
+            engine._let_go = True
             engine._closed = f"the engine belongs to the process that this one was forked from (pid {os.getppid()})"
             engine._forked()
 

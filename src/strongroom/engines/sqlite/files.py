@@ -59,5 +59,6 @@ class HoldLock:
     def release(self) -> None:
         """Give the lock up; in a forked child this lets go of the child's copy alone."""
         if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            # In one breath: Ctrl-C can't come between, and nothing is closed twice.
+            file, self._file = self._file, -1
+            os.close(file)

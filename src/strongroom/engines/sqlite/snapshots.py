@@ -110,10 +110,8 @@ class Snapshots:
         with self._lock:
             self._closed = fault
         self.give_up(fault)
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def forsake(self, gone: apsw.Connection) -> None:
         """Put `gone` where the running snapshots' connections were, in a forked child."""
