@@ -1,0 +1,254 @@
+"""Connections to one server or cluster, set up alike."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT, FIELD_TYPE
+from pymysql.converters import conversions
+
+from strongroom.engines.mysql.faults import FAULTS, Lost, number_of, translate
+from strongroom.engines.mysql.options import Address, MysqlOptions
+from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
+from strongroom.records import Row
+
+_SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE"
+_MARGIN_S: Final = 2.0
+"""How much longer the socket waits than the server does for a lock: what the server says comes first."""
+_IDLE_S: Final = 600
+"""How long the server keeps a connection that nobody uses."""
+
+_NAMES: Final = (
+    "innodb_flush_log_at_trx_commit",
+    "max_allowed_packet",
+    "sql_mode",
+    "sync_binlog",
+    "log_bin",
+    "version",
+    "wsrep_on",
+    "wsrep_sync_wait",
+    "idle_transaction_timeout",
+)
+
+NOW_MS: Final = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000"
+"""Asks for the server's time, in Unix milliseconds; whatever its time zone is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server says to one statement: rows, or how many rows it inserted, found to update, or removed."""
+
+    rows: Sequence[Row]
+    count: int
+
+
+class Asking(Protocol):
+    """Whatever one statement can be asked of."""
+
+    def ask(self, statement: str) -> Sequence[Row]:
+        """The rows that the statement answers; raises Strongroom's faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server said of itself when a connection to it was made."""
+
+    address: Address
+    version: str
+    max_packet: int
+    flush: int
+    """innodb_flush_log_at_trx_commit: 1 where each commit is flushed."""
+    binary_log: bool
+    sync_binlog: int
+    cluster: bool
+    """Whether it is a node of a Galera cluster."""
+
+    @property
+    def flushes(self) -> bool:
+        """Whether a commit is on the disk before it is acknowledged (D2)."""
+        return self.flush == 1
+
+
+class Link:
+    """One connection. One user at a time."""
+
+    def __init__(self, connection: Connection[Any], server: Server, now_ms: int) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self.server = server
+        self.now_ms = now_ms
+        """The server's time when the connection was made."""
+        self.answers: list[Answer] = []
+        """What was answered on the last trip, up to a statement that failed."""
+        self.fit = True
+        """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
+        self.used = False
+        """Whether it was used before."""
+
+    def trip(self, statements: Sequence[str]) -> list[Answer]:
+        """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.
+
+        The driver's faults come out as they are: what they mean depends on what was sent.
+        """
+        self.answers = answers = []
+        self.fit = False
+        cursor = self._cursor
+        try:
+            cursor.execute(";".join(statements))
+            answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+            while cursor.nextset():
+                answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+        except pymysql.MySQLError as fault:
+            # The server ends what was sent with a fault: the connection stands.
+            self.fit = self._connection.open and not _is_drivers(fault)
+            raise
+        self.fit = self.used = True
+        return answers
+
+    def ask(self, statement: str) -> Sequence[Row]:
+        """The rows that one statement answers; raises Strongroom's faults."""
+        self.fit = False
+        cursor = self._cursor
+        try:
+            cursor.execute(statement)
+            rows: Sequence[Row] = cursor.fetchall()
+        except FAULTS as fault:
+            self.fit = self._connection.open and not _is_drivers(fault)
+            raise translate(fault) from fault
+        self.fit = self.used = True
+        return rows
+
+    def close(self) -> None:
+        """Close the connection, whatever state it is in."""
+        if self._connection.open:
+            if self.fit:
+                self._connection.close()
+            else:
+                self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
+
+
+class Connector:
+    """Makes connections as the options say."""
+
+    def __init__(self, options: MysqlOptions) -> None:
+        self._options = options
+
+    def connect(self) -> Link:
+        """A new connection to the first server that answers.
+
+        Raises `Unavailable` where none does, `InvalidArgument` where one refuses the user or an option.
+        """
+        hosts = list(self._options.hosts)
+        if self._options.balance:
+            random.shuffle(hosts)
+        last: StrongroomError | None = None
+        for address in hosts:
+            try:
+                return self._connect(address)
+            except Unavailable as fault:
+                last = fault
+        assert last is not None
+        raise last
+
+    def _connect(self, address: Address) -> Link:
+        options = self._options
+        patience = options.timeout_ms / 1000
+        host, port = address
+        arguments: dict[str, Any] = dict(options.tls)
+        try:
+            connection: Connection[Any] = pymysql.connect(
+                host=host,
+                port=port,
+                unix_socket=options.unix_socket or None,
+                user=options.user,
+                password=options.password,
+                charset="utf8mb4",
+                autocommit=None,
+                client_flag=CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
+                connect_timeout=max(1, math.ceil(patience)),
+                read_timeout=patience + _MARGIN_S,
+                write_timeout=patience + _MARGIN_S,
+                conv=_CONVERSIONS,
+                program_name="strongroom",
+                **arguments,
+            )
+        except FAULTS as fault:
+            raise self._refused(address, fault) from fault
+        except (OSError, ValueError, RuntimeError) as fault:  # what TLS says of its files, and a missing package
+            raise InvalidArgument(f"MySQL: no connection can be made as the URL says: {_plain(fault)}") from fault
+        try:
+            return self._set_up(connection, address, max(1, math.ceil(patience)))
+        except FAULTS as fault:
+            connection.close()
+            raise translate(fault) from fault
+        except BaseException:
+            connection.close()
+            raise
+
+    def _set_up(self, connection: Connection[Any], address: Address, patience_s: int) -> Link:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', autocommit = 1, "
+                f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}; "
+                "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; "
+                f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(repr(name) for name in _NAMES)}); {NOW_MS}"
+            )
+            cursor.nextset()
+            cursor.nextset()
+            said = {str(name): str(value) for name, value in cursor.fetchall()}
+            cursor.nextset()
+            ((now_ms,),) = cursor.fetchall()
+            while cursor.nextset():
+                pass
+            if said["sql_mode"] != _SQL_MODE and set(said["sql_mode"].split(",")) != set(_SQL_MODE.split(",")):
+                raise Unavailable("MySQL: the server, or a proxy before it, does not keep a session's sql_mode")
+            cluster = said.get("wsrep_on") == "ON"
+            settings = []
+            if "idle_transaction_timeout" in said:  # MariaDB: a client that froze or vanished must not keep its locks
+                settings.append(f"idle_transaction_timeout = {patience_s * 2}")
+            if cluster:
+                settings.append("wsrep_sync_wait = 1")
+            if settings:
+                cursor.execute(f"SET SESSION {', '.join(settings)}")
+        server = Server(
+            address,
+            version=said["version"],
+            max_packet=int(said["max_allowed_packet"]),
+            flush=int(said["innodb_flush_log_at_trx_commit"]),
+            binary_log=said["log_bin"] == "ON",
+            sync_binlog=int(said["sync_binlog"]),
+            cluster=cluster,
+        )
+        return Link(connection, server, int(now_ms))
+
+    def _refused(self, address: Address, fault: Exception) -> StrongroomError:
+        if number_of(fault) == 0 or 2000 <= number_of(fault) < 3000:
+            host, port = address
+            return Lost(
+                f"MySQL: no server answers at {self._options.unix_socket or f'{host}:{port}'} ({_plain(fault)})"
+            )
+        return translate(fault)
+
+
+def _plain(fault: BaseException) -> str:
+    return str(fault.args[1] if len(fault.args) > 1 else fault)
+
+
+def _is_drivers(fault: BaseException) -> bool:
+    """Whether a fault is the driver's own, and not the server's answer."""
+    number = number_of(fault)
+    return number == 0 or 2000 <= number < 3000
+
+
+def _text(data: str | bytes) -> str:
+    """A key's text, which its column holds as bytes; what is not UTF-8 becomes lone surrogates, which no key has."""
+    return data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
+
+
+_CONVERSIONS: Final[dict[Any, Any]] = {**conversions, FIELD_TYPE.VAR_STRING: _text, FIELD_TYPE.VARCHAR: _text}
