@@ -38,6 +38,16 @@ class TableChanges:
     removes: list[Key] = field(default_factory=list)
     """Keys whose rows, which the database has, are to go."""
 
+    def guarded(self) -> TableChanges:
+        """The same changes for a database that guards the table itself, and lets no update of an immutable row through.
+
+        A row that was removed and inserted anew is not updated then, but removed before the inserts.
+        """
+        if not self.updates or self.table.changes.update or self.table.changes.put:
+            return self
+        again = [self.table.key_of(row) for row in self.updates]
+        return TableChanges(self.table, [*self.inserts, *self.updates], [], self.puts, [*self.removes, *again])
+
 
 class _Held:
     """What is known of one table, and what is changed in it."""
