@@ -62,9 +62,8 @@ class Guards:
         slots = {name: value["L"] for name, value in (guard or {}).items() if name.startswith(_SLOT)}
         tokens = {name: str(entry[0]["S"]) for name, entry in slots.items()}
         unsettled = [name for name in slots if self._settled.get((partition, name)) != tokens[name]]
-        changed = [(partition, key["B"]) for name in unsettled for key in slots[name][1:]]
-        if changed:
-            self._service.get_together(changed)
+        changed = dict.fromkeys((partition, key["B"]) for name in unsettled for key in slots[name][1:])
+        self._service.get_together([*changed])
         known = Known(
             int(guard[COUNT]["N"]) if guard else 0, tuple(sorted(name for name in slots if name != self._slot))
         )
