@@ -16,6 +16,7 @@ Opener = Callable[..., Engine]
 GROUP: Final = "strongroom.engines"
 
 BUILT_IN: Final = {
+    "dynamodb": "strongroom.engines.dynamodb:open_url",
     "etcd": "strongroom.engines.etcd:open_url",
     "memory": "strongroom.engines.memory:open_url",
     "postgres": "strongroom.engines.postgres:open_url",
