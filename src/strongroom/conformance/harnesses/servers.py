@@ -25,7 +25,7 @@ SERVER_FAULTS: Final = frozenset({Ability.FAILED_COMMIT, Ability.DISK_FULL, Abil
 THROUGH_PROXY: Final = NETWORK_FAULTS | {Ability.LOST_CONNECTION}
 """What takes a proxy between the engine and its server: where none of it is wanted, there is none."""
 
-HASTY_MS: Final = 1500
+HASTY_MS: Final = 1000
 """Milliseconds that a hasty engine waits for its server."""
 
 

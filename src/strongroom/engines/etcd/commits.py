@@ -108,8 +108,12 @@ class Commits:
                 # Ctrl-C: whoever pressed it is told the truth all the same.
                 outcome.kept = self._find_out(key, deadline, Lost("interrupted"))
                 raise
-            # A request that the network carried twice finds its own mark there.
-            outcome.kept = answer.succeeded or bool(answer.responses[0].response_range.kvs)
+            outcome.kept = answer.succeeded
+            if not answer.succeeded and (there := answer.responses[0].response_range.kvs):
+                # A request that was carried twice finds its own mark; one that somebody gave up for it, a fence.
+                outcome.kept = _decoded(there[0]).kept
+                if not outcome.kept:
+                    raise Rivals("a commit was given up before it arrived")
             return outcome.kept
 
     def settle(self, token: str) -> bool:
