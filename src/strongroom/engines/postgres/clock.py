@@ -19,10 +19,7 @@ _clocks: Final[weakref.WeakValueDictionary[str, ServerClock]] = weakref.WeakValu
 
 def clock_of(place: str) -> ServerClock:
     """The clock of the servers at `place`: one for all engine objects of the process, so that it goes back in none."""
-    clock = _clocks.get(place)
-    if clock is None:
-        clock = _clocks[place] = ServerClock()
-    return clock
+    return _clocks.setdefault(place, ServerClock())
 
 
 class ServerClock:

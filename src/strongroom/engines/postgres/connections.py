@@ -9,14 +9,16 @@ import psycopg
 
 from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.options import PostgresOptions, Target
-from strongroom.engines.postgres.wire import Wire
+from strongroom.engines.postgres.wire import GRACE_MS, Wire
 from strongroom.engines.sql.pool import Pool
-from strongroom.errors import InvalidArgument, StrongroomError, Unavailable, Unsupported
+from strongroom.errors import InvalidArgument, StrongroomError, Unavailable, Unsupported, cut
 
 _OLDEST: Final = 140_000
 """PostgreSQL 14: the first in which libpq's pipelines and replaceable triggers both stand."""
 _LONGEST_PAUSE_MS: Final = 60_000
 """How long a write function may do something else between two reads: while it does, it keeps others waiting."""
+_SHOWN: Final = 200
+"""The most characters that a message shows of what libpq says; it shows no password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class Connector:
             ("row_security", "off"),
             ("client_min_messages", "error"),
             ("lock_timeout", milliseconds),
-            ("statement_timeout", milliseconds),
+            # Later than a lock's, so that who waits for one is told so; sooner than the client gives up waiting.
+            ("statement_timeout", str(self._options.timeout_ms + GRACE_MS // 2)),
             ("idle_in_transaction_session_timeout", str(max(self._options.timeout_ms, _LONGEST_PAUSE_MS))),
         )
 
@@ -158,6 +161,6 @@ def _refused(fault: psycopg.Error, place: str) -> StrongroomError:
         return InvalidArgument(f"PostgreSQL at {place} does not let the user in: check user, password and pg_hba.conf")
     if fault.sqlstate == "3D000" or ("database" in said and "does not exist" in said):
         return InvalidArgument(f"PostgreSQL at {place}: there is no such database; createdb makes one")
-    if isinstance(fault, psycopg.ProgrammingError):
-        return InvalidArgument("postgresql URL: an option has a value that it can't have")
-    return Unavailable(f"PostgreSQL at {place} can't be reached, or takes no connection")
+    if isinstance(fault, psycopg.ProgrammingError) or ("invalid " in said and " value" in said):
+        return InvalidArgument(f"postgresql URL: an option has a value that it can't have ({cut(said, _SHOWN)})")
+    return Unavailable(f"PostgreSQL at {place} can't be reached, or takes no connection ({cut(said, _SHOWN)})")

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -27,6 +27,11 @@ _LIBPQ: Final = (
 
 FLUSHING: Final = ("on", "local", "remote_write", "remote_apply")
 """The settings of synchronous_commit under which a commit is flushed before it is acknowledged."""
+
+_FORM: Final = (
+    "a PostgreSQL store is named postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME; special characters in a "
+    "part of it are percent-encoded"
+)
 
 _SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 
@@ -80,13 +85,13 @@ def target_of(url: StoreUrl, timeout_ms: int) -> Target:
     """Whom the URL names; `InvalidArgument` where libpq can't make sense of it."""
     passed = {name: value for name, value in url.options.items() if name in _LIBPQ}
     try:
-        given = conninfo_to_dict(f"postgresql://{url.place}" + (f"?{urlencode(passed)}" if passed else ""))
+        given = conninfo_to_dict(
+            f"postgresql://{url.place}" + (f"?{urlencode(passed, quote_via=quote)}" if passed else "")
+        )
     except (psycopg.Error, UnicodeError):
-        # What libpq says quotes the URL, and with it a password.
-        raise InvalidArgument(
-            "a PostgreSQL store is named postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME; special characters "
-            "in a part of it are percent-encoded"
-        ) from None
+        raise InvalidArgument(_FORM) from None  # what libpq says quotes the URL, and with it a password
+    if any("@" in str(given.get(part) or "") for part in ("host", "port", "dbname")):
+        raise InvalidArgument(_FORM)  # a piece of a password that was not encoded
     hosts = str(given.get("host") or given.get("hostaddr") or "localhost").split(",")
     ports = str(given.get("port") or "5432").split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports

@@ -10,7 +10,8 @@ from strongroom.engines.postgres.values import BYTES, INTEGER, TEXT, TYPES, Arra
 from strongroom.engines.sql import Dialect, RangeStatement, range_shape
 from strongroom.records import SEAL, AnyTable, Column, Key, KeyRange, Row, Stored
 
-POSTGRES: Final = Dialect(quote='"', hole=HOLE)
+# Several walks under one order are not merged: the server would read each to its end, and sort them.
+POSTGRES: Final = Dialect(quote='"', hole=HOLE, merges_walks=False)
 
 quoted: Final = POSTGRES.name
 

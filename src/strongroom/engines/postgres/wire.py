@@ -21,8 +21,8 @@ from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.faults import Lost, fault_of
 from strongroom.errors import Closed, Unavailable
 
-_GRACE_MS: Final = 1_000
-"""How much longer than the server, which has the same deadline, its answer is waited for."""
+GRACE_MS: Final = 1_000
+"""How much longer than the server waits for anything its answer is waited for."""
 
 _OK: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 _SYNC: Final = ExecStatus.PIPELINE_SYNC
@@ -46,7 +46,7 @@ class Wire:
         self._prepares = prepares
         self._prepared: set[Statement] = set()
         self._setup: tuple[Call, ...] = ()
-        self._timeout = (timeout_ms + _GRACE_MS) / 1000
+        self._timeout = (timeout_ms + GRACE_MS) / 1000
         self._rows = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
