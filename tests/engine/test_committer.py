@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -296,3 +297,30 @@ def test_many_threads_lose_nothing() -> None:
     for thread in threads:
         thread.join(60)
     assert total == 3200
+
+
+def test_callers_that_all_come_back_at_once_go_on_in_groups_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committing, "_PATIENCE", 1_000_000)
+    monkeypatch.setattr(committing, "_PATIENCE_ENDS", 0.5)  # however busy the machine is, they are back by then
+    callers, turns = 4, 25
+    groups: list[int] = []
+
+    def run(jobs: Sequence[Job[Work]]) -> None:
+        groups.append(len(jobs))
+        time.sleep(0.001)
+        run_each(jobs)
+
+    committer: Committer[Work] = Committer(run)
+
+    def call() -> None:
+        for _ in range(turns):
+            committer.submit(int)
+
+    threads = [threading.Thread(target=call) for _ in range(callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    # Were the first one back not to wait for the others, every other group would be of one.
+    assert len(groups) < turns * 1.5
+    assert sum(groups) == callers * turns

@@ -21,7 +21,12 @@ from strongroom.errors import Closed
 W = TypeVar("W")
 
 _MOMENT = 20e-6
-"""Seconds that a leader sleeps while callers are still coming: enough for several of them, little beside a flush."""
+"""Seconds between two looks at whether the callers that are still to come have come."""
+
+_PATIENCE = 0.1
+"""How long a leader waits for them at most, as a share of what the last group took ..."""
+_PATIENCE_ENDS = 0.005
+"""... and in seconds: the last group may have waited for a server that did not answer."""
 
 MAX_GROUP = 512
 """The most jobs in one group: what one caller may have to wait for, and what one fault makes run again."""
@@ -63,7 +68,9 @@ class Committer(Generic[W]):
         self._emptied: SimpleQueue[None] = SimpleQueue()
         """What a closer sleeps on until the queue is empty."""
         self._last = 1
-        """How many jobs the last group had."""
+        """How many callers there were as the last group ended: its own, and those that waited."""
+        self._took = 0.0
+        """Seconds that it ran."""
 
     def submit(self, work: W) -> Any:
         """Have `work` run in a group; its result when that is committed. Its error is raised as the same object.
@@ -107,23 +114,24 @@ class Committer(Generic[W]):
 
     def _lead(self, group: list[Job[W]]) -> None:
         """Run the front of the queue, and name it in `group` before that."""
-        if len(self._queue) > 1:
+        if self._last > 1:
             self._gather()
         group += self._queue[: self._max_group]
+        began = time.perf_counter()
         self._run(group)
         for member in group:
             member.done = True
-        self._last = len(group)
+        self._took = time.perf_counter() - began
+        self._last = min(len(self._queue), self._max_group)
 
     def _gather(self) -> None:
-        """Wait for as long as callers keep coming, up to as many as the last group had.
+        """Wait until as many callers are there as there were a moment ago, but not for long.
 
-        They were all woken a moment ago, and most are on their way back: without this, the first of them would flush
-        for itself alone, and the others wait for that.
+        They were all woken just now, and most are on their way back: without this, the first of them would flush for
+        itself alone, every other time, and the others wait for that.
         """
-        came = 0
-        while came < len(self._queue) < self._last:
-            came = len(self._queue)
+        until = time.perf_counter() + min(_PATIENCE * self._took, _PATIENCE_ENDS)
+        while len(self._queue) < self._last and time.perf_counter() < until:
             time.sleep(_MOMENT)
 
     def _settle(self, job: Job[W], group: list[Job[W]]) -> None:
