@@ -58,9 +58,9 @@ class QuickCalls(SingleCalls):
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         engine = self._quick
         engine._check_outside("call")
-        engine._tables_known.know(table)
-        item = engine._service.get(place_of(table, key))
-        return None if item is None else engine._items[table].row(item, key)
+        engine._store.tables.know(table)
+        item = engine._store.service.get(place_of(table, key))
+        return None if item is None else engine._store.items[table].row(item, key)
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         return self._read(lambda rows: rows.fetch_many(table, keys))
@@ -98,7 +98,7 @@ class QuickCalls(SingleCalls):
 
     def clock(self) -> int:
         self._quick._check_outside("call")
-        return self._quick._service.clock.now()
+        return self._quick._store.service.clock.now()
 
     def _in_group(
         self,
@@ -115,13 +115,13 @@ class QuickCalls(SingleCalls):
     def _alone(self, table: AnyTable, part: Part) -> bool:
         """Make one change with one request; False where its own condition did not hold."""
         engine = self._quick
-        engine._tables_known.know(table)
+        engine._store.tables.know(table)
         last: Exception | None = None
         for attempt in range(RETRIES.attempts):
-            request = engine._request()
+            request = Request(engine._store)
             number = part(request)
             try:
-                request.send(engine._transactions)
+                request.send()
             except Refused as refused:
                 if number in refused.parts:
                     return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from strongroom.engines.dynamodb.guards import Guards, Known
-from strongroom.engines.dynamodb.items import WRITTEN, Items
+from strongroom.engines.dynamodb.guards import Known
+from strongroom.engines.dynamodb.items import WRITTEN
 from strongroom.engines.dynamodb.places import (
     PARTITION,
     REST,
@@ -17,8 +17,9 @@ from strongroom.engines.dynamodb.places import (
     place_of,
     sort_key,
 )
+from strongroom.engines.dynamodb.reading import Store
 from strongroom.engines.dynamodb.service import Item
-from strongroom.engines.dynamodb.transactions import Refused, Transactions, new_token
+from strongroom.engines.dynamodb.transactions import Refused, new_token
 from strongroom.records import AnyTable, Key, Row, encode_key
 
 Condition = Mapping[str, Any]
@@ -53,16 +54,15 @@ class Request:
     """One transaction's request, put together part by part, and sent once.
 
     Arguments:
-        table: the name of the DynamoDB table.
-        guards, items: the engine's.
+        store: the engine's way to the store.
         relied: the partitions that were walked over, and their guards before that.
     """
 
-    def __init__(self, table: str, guards: Guards, items: Items, relied: Mapping[bytes, Known] | None = None) -> None:
+    def __init__(self, store: Store, relied: Mapping[bytes, Known] | None = None) -> None:
         self.token = new_token()
-        self._table = table
-        self._guards = guards
-        self._items = items
+        self._store = store
+        self._table = store.service.table
+        self._guards = store.guards
         self._relied = relied or {}
         self._parts: list[Item] = []
         self._changed: dict[bytes, list[bytes]] = {}
@@ -77,7 +77,7 @@ class Request:
         place = place_of(table, key)
         if not in_place:
             self._count(table, key, place)
-        return self._add("Put", {"Item": self._items[table].item(place, row, self.token), **condition})
+        return self._add("Put", {"Item": self._store.items[table].item(place, row, self.token), **condition})
 
     def remove(self, table: AnyTable, key: Key, condition: Condition) -> int:
         """Remove a row; answers the part's number."""
@@ -89,11 +89,11 @@ class Request:
         """Check a row that is left as it is; answers the part's number."""
         return self._add("ConditionCheck", {"Key": key_of(place), **condition})
 
-    def send(self, transactions: Transactions, kept: Callable[[], None] = lambda: None) -> None:
+    def send(self, kept: Callable[[], None] = lambda: None) -> None:
         """Send it; raises as `Transactions.send`. Guards that were not as known are read again next time."""
         before = self._add_guards()
         try:
-            transactions.send(self._parts, self.token, kept)
+            self._store.transactions.send(self._parts, self.token, kept)
         except Refused as refused:
             for part in refused.parts:
                 if part in self._of_guards:

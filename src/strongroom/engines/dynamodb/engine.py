@@ -22,11 +22,11 @@ from strongroom.engine import (
     WritableRows,
 )
 from strongroom.engines.dynamodb.calls import RETRIES, QuickCalls
-from strongroom.engines.dynamodb.changes import Request
 from strongroom.engines.dynamodb.guards import Guards
 from strongroom.engines.dynamodb.items import Items
 from strongroom.engines.dynamodb.migration import MigrationRows
-from strongroom.engines.dynamodb.reading import Reading
+from strongroom.engines.dynamodb.observations import Observations
+from strongroom.engines.dynamodb.reading import Reading, Store
 from strongroom.engines.dynamodb.service import Service, connect
 from strongroom.engines.dynamodb.session import WriteSession
 from strongroom.engines.dynamodb.tables import Tables
@@ -78,11 +78,8 @@ class DynamoEngine(Engine):
             connections=self.options.connections,
             timeout_ms=self.options.timeout_ms,
         )
-        self._service = Service(client, table, self.options.timeout_ms)
-        self._guards = Guards(self._service)
-        self._items = Items()
-        self._tables_known = Tables(self._service)
-        self._transactions = Transactions(self._service)
+        service = Service(client, table, self.options.timeout_ms)
+        self._store = Store(service, Guards(service), Items(), Tables(service), Transactions(service))
         self._committer: Committer[Work] = Committer(
             GroupRunner(self._begin, backoff=RETRIES).run, max_group=_MOST_IN_GROUP
         )
@@ -95,15 +92,15 @@ class DynamoEngine(Engine):
         for one that is older than six days; `Unavailable` while the service can't be reached.
         """
         self._check_outside("resolve")
-        return self._transactions.resolve(token)
+        return self._store.transactions.resolve(token)
 
     def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
         """The table, how it is paid for, and how large DynamoDB says it is (looked at every six hours)."""
         self._check_open()
-        found = self._tables_known.describe() or {}
+        found = self._store.tables.describe() or {}
         return {
-            "place": f"{self._service.client.meta.endpoint_url} {self._service.table}",
-            "region": self._service.client.meta.region_name,
+            "place": f"{self._store.service.client.meta.endpoint_url} {self._store.service.table}",
+            "region": self._store.service.client.meta.region_name,
             "flush": "every commit, by the service before it acknowledges",
             "table_status": str(found.get("TableStatus", "not made")),
             "billing": str(found.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED" if found else "")),
@@ -117,8 +114,13 @@ class DynamoEngine(Engine):
         return self._quick
 
     def _read(self, work: Callable[[Rows], T]) -> T:
+        observations = Observations()
         for attempt in range(RETRIES.attempts):
-            reading = Reading(self._service, self._guards, self._items, self._tables_known.know, together=True)
+            observations.begin()
+            reading = Reading(self._store, observations, together=True)
+            if attempt:
+                time.sleep(RETRIES.pause(attempt - 1))
+                reading.read_ahead()
             try:
                 result = work(reading)
             except Exception as fault:
@@ -127,7 +129,6 @@ class DynamoEngine(Engine):
             else:
                 if reading.holds():
                     return result
-            time.sleep(RETRIES.pause(attempt))
         raise Conflict(f"DynamoDB: what was read changed meanwhile, {RETRIES.attempts} times in a row")
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
@@ -135,27 +136,24 @@ class DynamoEngine(Engine):
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
-        self._tables_known.make_store()
-        result: T = self._committer.submit(Work(lambda rows: work(MigrationRows(rows, self._tables_known))))
+        self._store.tables.make_store()
+        result: T = self._committer.submit(Work(lambda rows: work(MigrationRows(rows, self._store.tables))))
         return result
 
     def _tables(self) -> set[str]:
-        return self._tables_known.names()
-
-    def _request(self) -> Request:
-        return Request(self._service.table, self._guards, self._items)
+        return self._store.tables.names()
 
     @contextlib.contextmanager
     def _begin(self) -> Iterator[WriteSession]:
-        yield WriteSession(self._service, self._guards, self._items, self._tables_known.know, self._transactions)
+        yield WriteSession(self._store)
 
     def _close(self) -> None:
         self._committer.close()
         self._quick.in_flight.wait()
-        self._service.close()
+        self._store.service.close()
 
     def _forked(self) -> None:
-        _leaked.append(self._service.client)
+        _leaked.append(self._store.service.client)
 
 
 def _holds(reading: Reading) -> bool:

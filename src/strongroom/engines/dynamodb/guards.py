@@ -150,3 +150,8 @@ def _condition(count: int) -> dict[str, Any]:
 def guard_place(partition: bytes) -> Place:
     """Where a partition's guard stands."""
     return partition, GUARD_SORT
+
+
+def is_guard(place: Place) -> bool:
+    """Whether a guard stands at a place."""
+    return place[1] == GUARD_SORT

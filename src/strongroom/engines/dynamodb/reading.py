@@ -1,19 +1,21 @@
-"""Reading the store, and remembering what was read, so that it can be checked to have been so at one moment (R2, T2).
+"""Reading the store, and noting what was read, so that it can be shown to have been so at one moment (R2, T2).
 
-DynamoDB has no snapshots. What a function reads is read piece by piece and noted: each row by the token of the write
-that left it, each absent row, and for each walk the guards of its partitions, which were read before. If all of that is
-unchanged when everything has been read, all of it was so at the moment between.
+DynamoDB has no snapshots. What a function reads is read piece by piece: each row with the token of the write that left
+it, and for each walk the guards of its partitions, which were read before. `Observations` then tell whether there was
+a moment at which all of that was so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from strongroom.engine import Rows
-from strongroom.engines.dynamodb.guards import COUNT, Guards, Known, guard_place
+from strongroom.engines.dynamodb.guards import COUNT, Guards, Known, guard_place, is_guard
 from strongroom.engines.dynamodb.items import WRITTEN, Items
+from strongroom.engines.dynamodb.observations import Observations
 from strongroom.engines.dynamodb.places import (
     Place,
     Span,
@@ -25,7 +27,9 @@ from strongroom.engines.dynamodb.places import (
     scopes_within,
     span_within,
 )
-from strongroom.engines.dynamodb.service import MOST_AT_ONCE, Item, Service
+from strongroom.engines.dynamodb.service import MOST_AT_ONCE, Item, Service, in_lots
+from strongroom.engines.dynamodb.tables import Tables
+from strongroom.engines.dynamodb.transactions import Transactions
 from strongroom.engines.dynamodb.walks import count, walk
 from strongroom.records import NEVER, AnyTable, Key, KeyRange, Row, encode_key
 
@@ -34,75 +38,95 @@ MOST_LISTED: Final = 1000
 
 
 def written(item: Item | None) -> str:
-    """The token of the write that left an item; empty where there is none."""
+    """The token of the write that left a row's item; empty where there is none."""
     return "" if item is None else str(item.get(WRITTEN, {}).get("S", ""))
 
 
+def state_at(place: Place, item: Item | None) -> str:
+    """What tells the states of a place apart: of a row the token, of a guard the count."""
+    if not is_guard(place):
+        return written(item)
+    return item[COUNT]["N"] if item else "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An engine's way to its store."""
+
+    service: Service
+    guards: Guards
+    items: Items
+    tables: Tables
+    transactions: Transactions
+
+
 class Reading(Rows):
-    """What one function, or one group of them, reads.
+    """What one run of a function, or of a group of them, reads.
 
     Arguments:
-        service, guards, items: the engine's.
-        know: raises `InvalidArgument` for a table that the store has not.
-        together: whether many rows are read from one moment, as what nothing is written with must be.
+        store: the engine's way to the store.
+        observations: what the function's runs have seen.
+        together: whether many rows are read from one moment, which costs twice as much. Nothing else checks the reads
+            of who does not write.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        guards: Guards,
-        items: Items,
-        know: Callable[[AnyTable], None],
-        *,
-        together: bool,
-    ) -> None:
-        self._service = service
-        self._guards = guards
-        self._items = items
-        self._know = know
+    def __init__(self, store: Store, observations: Observations, *, together: bool) -> None:
+        self._store = store
+        self._service = store.service
+        self._seen = observations
         self._together = together
-        self.seen: dict[Place, str] = {}
-        """What wrote each row that has to be checked: those that were read by their keys or can be updated in place.
-        Empty for a row that was not there."""
         self.relied: dict[bytes, Known] = {}
         """The partitions that were walked over or counted, and their guards as they were before."""
-        self.torn = False
-        """Whether a row was seen to change."""
-        self._moments = 0
-        """From how many moments things were read."""
+        self._held: dict[Place, Item | None] = {}
+        """Rows that were read beforehand."""
+
+    def read_ahead(self) -> None:
+        """Read the rows that changed under earlier runs, from one moment: the others then need only be as before."""
+        places = [place for place in self._seen.restless if not is_guard(place)][-MOST_AT_ONCE:]
+        if not places:
+            return
+        found = self._service.get_together(places)
+        self._held = {place: found.get(place) for place in places}
+        self._seen.saw_together({place: written(item) for place, item in self._held.items()})
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
-        self._know(table)
+        self._store.tables.know(table)
         place = place_of(table, key)
-        item = self._service.get(place)
-        self._moments += 1
-        self._note(table, place, item)
-        return None if item is None else self._items[table].row(item, key)
+        if place in self._held:
+            item = self._held[place]
+        else:
+            item = self._service.get(place)
+            self._seen.saw_together({place: written(item)})
+        self._rely_on_row(table, place, item)
+        return None if item is None else self._store.items[table].row(item, key)
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
-        self._know(table)
+        self._store.tables.know(table)
         places = [place_of(table, key) for key in keys]
-        wanted = list(dict.fromkeys(places))
-        if not wanted:
-            return []
-        found = self._service.get_together(wanted) if self._together else self._service.get_many(wanted)
-        self._moments += 1 if self._together and len(wanted) <= MOST_AT_ONCE else 2
-        for place in wanted:
-            self._note(table, place, found.get(place))
-        rows = self._items[table]
-        return [rows.row(found[p], k) if p in found else None for p, k in zip(places, keys, strict=True)]
+        found = {place: self._held[place] for place in places if place in self._held}
+        for some in in_lots([place for place in dict.fromkeys(places) if place not in found]):
+            read = self._service.get_together(some) if self._together else self._service.get_many(some)
+            items = {place: read.get(place) for place in some}
+            saw = self._seen.saw_together if self._together else self._seen.saw
+            saw({place: written(item) for place, item in items.items()})
+            found |= items
+        for place, item in found.items():
+            self._rely_on_row(table, place, item)
+        rows = self._store.items[table]
+        items_asked = [found[place] for place in places]
+        return [None if item is None else rows.row(item, key) for item, key in zip(items_asked, keys, strict=True)]
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
-        self._know(table)
-        rows: list[Row] = []
-        for item in islice(self._walk(table, wanted), wanted.limit):
-            if table.changes.update:
-                self._note(table, place_in(item), item)
-            rows.append(self._items[table].row(item))
-        return rows
+        self._store.tables.know(table)
+        found = [*islice(self._walk(table, wanted), wanted.limit)]
+        if table.changes.update:  # in place, which no guard counts
+            self._seen.saw({place_in(item): written(item) for item in found})
+            for item in found:
+                self._rely_on_row(table, place_in(item), item)
+        return [*map(self._store.items[table].row, found)]
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
-        self._know(table)
+        self._store.tables.know(table)
         wanted = KeyRange(prefix, None, False, None, False, limit)
         whole = encode_key(table, prefix)
         total = 0
@@ -114,33 +138,29 @@ class Reading(Rows):
         return total
 
     def holds(self) -> bool:
-        """Whether all that was read was so at one moment: that when the last of it had been read."""
-        if self.torn:
-            return False
-        if self._moments < 2 and not self.relied:
-            return True
-        places = [*self.seen, *map(guard_place, self.relied)]
-        found = self._service.get_together(places)
-        holds = all(written(found.get(place)) == token for place, token in self.seen.items())
-        for partition, known in self.relied.items():
-            guard = found.get(guard_place(partition))
-            if (int(guard[COUNT]["N"]) if guard else 0) != known.count:
-                self._guards.learn(partition, guard)
-                holds = False
-        return holds
+        """Whether there was a moment at which all that was read was so; what was read long before is read again."""
+        return self._seen.hold(self._look_again)
 
-    def _note(self, table: AnyTable, place: Place, item: Item | None) -> None:
-        if item is not None and table.changes == NEVER:
-            return  # it stays as it is for ever
-        token = written(item)
-        self.torn = self.torn or self.seen.get(place, token) != token
-        self.seen[place] = token
+    def _look_again(self, places: Sequence[Place]) -> None:
+        for some in in_lots(places):
+            found = self._service.get_together(some)
+            self._seen.saw_together({place: state_at(place, found.get(place)) for place in some})
+            for place in some:
+                if is_guard(place) and state_at(place, found.get(place)) != self._seen.used[place]:
+                    self._store.guards.learn(place[0], found.get(place))
 
-    def _rely(self, partition: bytes) -> None:
-        """Note a partition's guard before it is walked over."""
-        self._moments += 1
+    def _rely_on_row(self, table: AnyTable, place: Place, item: Item | None) -> None:
+        if item is None or table.changes != NEVER:  # or it stays as it is for ever
+            self._seen.rely(place, written(item))
+
+    def _rely_on_guard(self, partition: bytes) -> None:
+        """Note a partition's guard, as it is known, before the partition is walked over."""
+        place = guard_place(partition)
         if partition not in self.relied:
-            self.relied[partition] = self._guards.of(partition)
+            known = self.relied[partition] = self._store.guards.of(partition)
+            self._seen.remembers(place, str(known.count))
+            self._seen.rely(place, str(known.count))
+        self._seen.must_last(place)
 
     def _walk(self, table: AnyTable, wanted: KeyRange) -> Iterator[Item]:
         left = wanted.limit
@@ -156,7 +176,7 @@ class Reading(Rows):
             span = span_within(scope, low, high)
             if span is not None:
                 partition = partition_of(table, scope)
-                self._rely(partition)
+                self._rely_on_guard(partition)
                 yield partition, scope, span
 
     def _scopes(self, table: AnyTable, wanted: KeyRange) -> Iterator[bytes]:
@@ -164,7 +184,7 @@ class Reading(Rows):
             yield encode_key(table, wanted.prefix[: table.scope])
             return
         directory = directory_of(table)
-        self._rely(directory)
+        self._rely_on_guard(directory)
         listed = walk(self._service, directory, scopes_within(table, wanted), limit=MOST_LISTED, reverse=wanted.reverse)
         for entry in listed:
             yield rest_of(entry)

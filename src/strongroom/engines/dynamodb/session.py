@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from strongroom.engine import BufferedRows, Refuted, Rivals, TableChanges
 from strongroom.engines.dynamodb.changes import ABSENT, ANY, Condition, Request, written_by
-from strongroom.engines.dynamodb.guards import Guards
-from strongroom.engines.dynamodb.items import Items
+from strongroom.engines.dynamodb.guards import is_guard
+from strongroom.engines.dynamodb.observations import Observations
 from strongroom.engines.dynamodb.places import Place, place_of
-from strongroom.engines.dynamodb.reading import Reading
-from strongroom.engines.dynamodb.service import Service
-from strongroom.engines.dynamodb.transactions import Refused, Transactions
+from strongroom.engines.dynamodb.reading import Reading, Store
+from strongroom.engines.dynamodb.transactions import Refused
 from strongroom.errors import StrongroomError
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
@@ -22,16 +21,8 @@ T = TypeVar("T")
 class WriteSession(Reading):
     """One transaction of the store, see `strongroom.engine.Session`."""
 
-    def __init__(
-        self,
-        service: Service,
-        guards: Guards,
-        items: Items,
-        know: Callable[[AnyTable], None],
-        transactions: Transactions,
-    ) -> None:
-        super().__init__(service, guards, items, know, together=False)
-        self._transactions = transactions
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, Observations(), together=False)
         self.fault: StrongroomError | None = None
         self.kept = False
 
@@ -53,19 +44,19 @@ class WriteSession(Reading):
     def commit(self, rows: BufferedRows) -> None:
         """Write the net changes of `rows`, if all that was read is still so; where there are none, find that out."""
         net = rows.changes()
-        if self.torn or (not net and not self.holds()):
+        if self._seen.torn or (not net and not self.holds()):
             raise Rivals("DynamoDB: rows changed while they were read")
         if not net:
             return
-        request = Request(self._service.table, self._guards, self._items, self.relied)
-        unchecked = dict(self.seen)
+        request = Request(self._store, self.relied)
+        unchecked = {place: token for place, token in self._seen.used.items() if not is_guard(place)}
         assumed: dict[int, AnyTable] = {}
         for changes in net:
             self._add(request, changes, unchecked, assumed)
         for place, token in unchecked.items():
             request.check(place, written_by(token))
         try:
-            request.send(self._transactions, self._keep)
+            request.send(self._keep)
         except Refused as refused:
             for part in refused.parts:
                 if part in assumed:
@@ -77,7 +68,7 @@ class WriteSession(Reading):
         self, request: Request, changes: TableChanges, unchecked: dict[Place, str], assumed: dict[int, AnyTable]
     ) -> None:
         table = changes.table
-        self._know(table)
+        self._store.tables.know(table)
         for row in changes.inserts:
             key = table.key_of(row)
             place = place_of(table, key)
