@@ -41,7 +41,8 @@ def main(task: dict[str, Any]) -> None:
     signal.set_wakeup_fd(wake)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, lambda *_: None)
-    program = start(task)
+    started = start(task)
+    program = started.pid
     print(os.getpid(), program, flush=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     status = attend(program, guard, woken, task["farewell"])
@@ -55,8 +56,11 @@ def enter(namespace: str) -> None:
             raise OSError(ctypes.get_errno(), f"cannot enter the network namespace {namespace}")
 
 
-def start(task: dict[str, Any]) -> int:
-    """The process id of the program, which dies with this process even if that is killed."""
+def start(task: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """The started program, which dies with this process even if that is killed.
+
+    Whoever gets it keeps it: it would bury an ended program when it is itself dropped, and the status with it.
+    """
     with open(task["log"], "ab") as log:
         return subprocess.Popen(
             task["command"],
@@ -71,7 +75,7 @@ def start(task: dict[str, Any]) -> int:
             start_new_session=True,
             # After the change of user, which clears it.
             preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
-        ).pid
+        )
 
 
 def attend(program: int, guard: int, woken: int, farewell: int | None) -> int | None:
