@@ -16,7 +16,7 @@ import strongroom
 from servers.server import Address
 from strongroom.engine import Durability
 from strongroom.engines.postgres import PostgresEngine
-from strongroom.engines.postgres.marks import BEGIN_WRITE, COMMIT
+from strongroom.engines.postgres.calls import BEGIN_WRITE, COMMIT
 from strongroom.errors import (
     Closed,
     Conflict,

@@ -5,7 +5,7 @@ from strongroom.engine.base import Engine, SingleCalls
 from strongroom.engine.buffered import BufferedRows, Refuted, TableChanges
 from strongroom.engine.clock import Clock
 from strongroom.engine.committer import Committer, Job
-from strongroom.engine.groups import GroupRunner, Rivals, Session, Stale, Work
+from strongroom.engine.groups import GroupRunner, Rivals, Session, Stale, Work, retried
 from strongroom.engine.port import (
     Claims,
     Durability,
@@ -19,6 +19,7 @@ from strongroom.engine.port import (
     WritableRows,
     Writer,
 )
+from strongroom.engine.queued import QueuedCalls
 from strongroom.engine.registry import open, schemes
 from strongroom.engine.retry import Backoff, retry
 from strongroom.engine.urls import StoreUrl
@@ -35,6 +36,7 @@ __all__ = [
     "GroupRunner",
     "Guard",
     "Job",
+    "QueuedCalls",
     "Reader",
     "Refuted",
     "Rivals",
@@ -52,6 +54,7 @@ __all__ = [
     "WritableRows",
     "Writer",
     "open",
+    "retried",
     "retry",
     "schemes",
 ]

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from strongroom.engine.buffered import BufferedRows, Refuted
 from strongroom.engine.committer import Job
@@ -21,6 +21,8 @@ from strongroom.engine.port import Rows, WritableRows
 from strongroom.engine.retry import DEFAULT, Backoff
 from strongroom.errors import CommitUnknown, Conflict, StrongroomError, Unavailable
 from strongroom.records import AnyTable, Key
+
+T = TypeVar("T")
 
 _WARY: Final = 256
 """How many inserts into a table are looked for after one that was wrongly taken for new."""
@@ -51,6 +53,22 @@ class Session(Rows, Protocol):
 
     def clock(self) -> int:
         """The engine's time, see `WritableRows.clock`."""
+
+
+def retried(call: Callable[[], T], *, backoff: Backoff = DEFAULT) -> T:
+    """What `call` returns, made again after each `Rivals` and each `Stale`: nothing was kept then (T4).
+
+    Raises `Conflict` when rivals won every time, `Unavailable` when no connection held.
+    """
+    attempt = 0
+    while True:
+        try:
+            return call()
+        except (Rivals, Stale) as fault:
+            attempt += 1
+            if attempt >= backoff.attempts:
+                raise _given_up(attempt, fault) from fault
+        time.sleep(backoff.pause(attempt - 1))
 
 
 @dataclass(slots=True)

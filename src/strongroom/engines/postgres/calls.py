@@ -39,3 +39,12 @@ class Statement:
 
 Call = tuple[Statement, list[bytes | None]]
 """A statement, and what is bound to its holes."""
+
+BEGIN_WRITE: Final = Statement("BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE")()
+BEGIN_READ: Final = Statement("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY")()
+BEGIN_LOOSE: Final = Statement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")()
+"""Sees at each statement what others have committed by then: for those who wait for others."""
+COMMIT: Final = Statement("COMMIT")()
+ROLLBACK: Final = Statement("ROLLBACK")()
+
+ASK_TIME: Final = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")()

@@ -7,7 +7,7 @@ from typing import Final
 
 import psycopg
 
-from strongroom.engines.postgres.calls import Call, Statement
+from strongroom.engines.postgres.calls import ROLLBACK, Call, Statement
 from strongroom.engines.postgres.options import PostgresOptions, Target
 from strongroom.engines.postgres.wire import GRACE_MS, Wire
 from strongroom.engines.sql.pool import Pool
@@ -151,12 +151,9 @@ def _rolled_back(wire: Wire) -> bool:
     return wire.idle
 
 
-ROLLBACK: Final = Statement("ROLLBACK")()
-
-
 def _refused(fault: psycopg.Error, place: str) -> StrongroomError:
     """The fault for a connection that was not made. libpq has no SQLSTATE for it, only words, in any language."""
-    said = str(fault)
+    said = " ".join(str(fault).split())
     if fault.sqlstate in ("28P01", "28000") or "password authentication failed" in said or "no password" in said:
         return InvalidArgument(f"PostgreSQL at {place} does not let the user in: check user, password and pg_hba.conf")
     if fault.sqlstate == "3D000" or ("database" in said and "does not exist" in said):

@@ -16,26 +16,26 @@ from strongroom.engine import (
     Engine,
     GroupRunner,
     Guard,
+    QueuedCalls,
     Rows,
     SchemaRows,
     Sharing,
-    SingleCalls,
     Strength,
     Work,
     WritableRows,
+    retried,
 )
-from strongroom.engines.postgres.calls import Call, Statement
-from strongroom.engines.postgres.clock import ASK_TIME, clock_of
+from strongroom.engines.postgres.calls import ASK_TIME, Call, Statement
 from strongroom.engines.postgres.connections import Connections, Connector
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.migration import migrate, tables_in
 from strongroom.engines.postgres.options import FLUSHING, PostgresOptions, Target
-from strongroom.engines.postgres.retries import retried
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.session import WriteLane
 from strongroom.engines.postgres.snapshots import Snapshots, ask_once
 from strongroom.engines.postgres.statements import TableStatements
 from strongroom.engines.postgres.values import TEXT
+from strongroom.engines.sql.clock import ServerClock
 from strongroom.records import AnyTable, Key, Row
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class PostgresEngine(Engine):
         self._connector = Connector(target, options)
         self._connections = Connections(self._connector, options)
         self._statements = TableStatements(options.schema)
-        self._clock = clock_of(target.place)
+        self._clock = ServerClock.of(target.place)
         marks = Marks(options.schema, self._connector.connect, options.timeout_ms)
         self._lane = WriteLane(self._connections, self._statements, marks, self._clock)
         self._snapshots = Snapshots(self._connections, self._statements)
@@ -141,72 +141,34 @@ class PostgresEngine(Engine):
         _leaked.extend(wire.forsake(self._closed) for wire in self._connections.forsake())
 
 
-class _QuickCalls(AskedRows, SingleCalls):
+class _QuickCalls(AskedRows, QueuedCalls):
     """Single calls, each one trip to the server."""
 
     def __init__(self, engine: PostgresEngine) -> None:
-        super().__init__(engine)
+        super().__init__(engine, engine._committer)
         self._quick = engine
         self._statements = engine._statements
         self._connections = engine._connections
         self._lane = engine._lane
 
-    def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
-        statement = self._statements[table].marked_insert
-        return self._told(
-            Work(
-                lambda rows: rows.insert(table, key, row),
-                alone=lambda: self._lane.write_once(lambda token: statement((*row, token))),
-            )
-        )
-
-    def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
-        statements = self._statements[table]
-        return self._told(
-            Work(
-                lambda rows: rows.replace(table, key, row, guard),
-                touches=(table, key),
-                alone=lambda: self._lane.write_once(
-                    lambda token: statements.replace(key, row, guard.name, guard.value, token)
-                ),
-            )
-        )
-
-    def put(self, table: AnyTable, key: Key, row: Row) -> None:
-        statement = self._statements[table].marked_put
-        self._submit(
-            Work(
-                lambda rows: rows.put(table, key, row),
-                alone=lambda: self._lane.write_once(lambda token: statement((*row, token))),
-            )
-        )
-
-    def remove(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
-        statements = self._statements[table]
-        name, value = (None, None) if guard is None else (guard.name, guard.value)
-        return self._told(
-            Work(
-                lambda rows: rows.remove(table, key, guard),
-                touches=(table, key),
-                alone=lambda: self._lane.write_once(lambda token: statements.remove(key, name, value, token)),
-            )
-        )
-
     def clock(self) -> int:
         self._quick._check_outside("call")
-        clock = self._quick._clock
-        if clock.is_stale:
-            ((milliseconds,),) = self._ask(ASK_TIME)
-            clock.tell(milliseconds)
-        return clock.now()
+        return self._quick._clock.now(lambda: int(self._ask(ASK_TIME)[0][0]))
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
         self._quick._check_outside("call")
-        return retried(lambda: ask_once(self._connections, call))
+        return self._quick._ask(call)
 
-    def _told(self, work: Work) -> bool:
-        return bool(self._submit(work))
+    def _insert_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
+        return self._lane.write_alone(lambda token: self._statements[table].marked_insert((*row, token)))
 
-    def _submit(self, work: Work) -> Any:
-        self._quick._check_outside("call")
-        return self._quick._committer.submit(work)
+    def _put_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
+        return self._lane.write_alone(lambda token: self._statements[table].marked_put((*row, token)))
+
+    def _replace_alone(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
+        replace = self._statements[table].replace
+        return self._lane.write_alone(lambda token: replace(key, row, guard.name, guard.value, token))
+
+    def _remove_alone(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
+        name, value = (None, None) if guard is None else (guard.name, guard.value)
+        return self._lane.write_alone(lambda token: self._statements[table].remove(key, name, value, token))

@@ -48,7 +48,7 @@ PREPARE_BY_ITSELF: Final = "what the server prepared was lost: is there a proxy 
 def fault_of(result: PGresult) -> StrongroomError:
     """The fault that a failed statement stands for. The driver's error, without any value, is its cause."""
     state = (result.error_field(DiagnosticField.SQLSTATE) or b"").decode()
-    said = (result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b"").decode(errors="replace")
+    said = (result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b"").decode(errors="replace").partition("\n")[0]
     table = (result.error_field(DiagnosticField.TABLE_NAME) or b"").decode(errors="replace")
     fault = _fault(state, said, table)
     fault.__cause__ = _driver_error(state, said)

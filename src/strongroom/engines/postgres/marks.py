@@ -16,17 +16,11 @@ from collections.abc import Callable
 from typing import Final
 
 from strongroom.engine import Backoff
-from strongroom.engines.postgres.calls import Call, Statement
+from strongroom.engines.postgres.calls import BEGIN_LOOSE, COMMIT, Call, Statement
 from strongroom.engines.postgres.statements import MARKS, quoted
 from strongroom.engines.postgres.values import TEXT, ArrayType
 from strongroom.engines.postgres.wire import Wire
 from strongroom.errors import CommitUnknown, Conflict, InvalidArgument, StrongroomError, Unavailable
-
-BEGIN_WRITE: Final = Statement("BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE")()
-BEGIN_READ: Final = Statement("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY")()
-# Sees at each statement what others have committed by then: for those who wait for others.
-BEGIN_LOOSE: Final = Statement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")()
-COMMIT: Final = Statement("COMMIT")()
 
 _UNFLUSHED: Final = Statement("SELECT set_config('synchronous_commit', 'off', true)")()
 _TOKEN: Final = re.compile(r"[0-9a-f]{24}")

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from strongroom.engine import Guard, SchemaRows
-from strongroom.engines.postgres.calls import Call, Statement
-from strongroom.engines.postgres.clock import ASK_TIME
-from strongroom.engines.postgres.marks import BEGIN_LOOSE, COMMIT
+from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_LOOSE, COMMIT, Call, Statement
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.session import WriteLane
 from strongroom.engines.postgres.statements import IMMUTABLE, MARKS, REFUSE, quoted
@@ -96,9 +94,7 @@ class MigrationRows(AskedRows, SchemaRows):
         return self._changed(self._statements[table].remove(key, name, value))
 
     def clock(self) -> int:
-        ((milliseconds,),) = self._ask(ASK_TIME)
-        self._lane.clock.tell(milliseconds)
-        return self._lane.clock.now()
+        return self._lane.clock.now(lambda: int(self._ask(ASK_TIME)[0][0]))
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
         return self._wire.rows(self._wire.trip(call)[0])

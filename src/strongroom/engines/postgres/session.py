@@ -9,15 +9,14 @@ from typing import Any
 from psycopg.pq.abc import PGresult
 
 from strongroom.engine import BufferedRows, Refuted, TableChanges
-from strongroom.engines.postgres.calls import Call
-from strongroom.engines.postgres.clock import ASK_TIME, ServerClock
+from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call
 from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.faults import Duplicate, Lost
-from strongroom.engines.postgres.marks import BEGIN_WRITE, COMMIT, Marks
-from strongroom.engines.postgres.retries import retried
+from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TableStatements
 from strongroom.engines.postgres.wire import Wire
+from strongroom.engines.sql.clock import ServerClock
 from strongroom.errors import StrongroomError
 
 
@@ -56,22 +55,18 @@ class WriteLane:
         self.marks.heard_of(token, wire)
         return answers
 
-    def write_once(self, call: Callable[[str], Call]) -> bool:
+    def write_alone(self, call: Callable[[str], Call]) -> bool:
         """Run a single marked write in a transaction of its own, in one trip; whether it changed anything.
 
-        `call` makes the call for a token. Raises `Conflict` when rivals won every retry, and as `commit`.
+        `call` makes the call for a token. Raises as `commit`.
         """
-
-        def once() -> bool:
-            token = self.marks.new()
-            wire = self.connections.take()
-            try:
-                answers = self.commit(token, wire, *wire.beginning(BEGIN_WRITE), call(token), COMMIT)
-                return answers is None or answers[-2].command_tuples == 1
-            finally:
-                self.connections.done(wire)
-
-        return retried(once)
+        token = self.marks.new()
+        wire = self.connections.take()
+        try:
+            answers = self.commit(token, wire, *wire.beginning(BEGIN_WRITE), call(token), COMMIT)
+            return answers is None or answers[-2].command_tuples == 1
+        finally:
+            self.connections.done(wire)
 
     def sweep_marks(self) -> None:
         """Remove the marks that were heard of, before the engine closes."""
@@ -95,11 +90,7 @@ class WriteSession(AskedRows):
         self.kept = False
 
     def clock(self) -> int:
-        clock = self._lane.clock
-        if clock.is_stale:
-            ((milliseconds,),) = self._ask(ASK_TIME)
-            clock.tell(milliseconds)
-        return clock.now()
+        return self._lane.clock.now(lambda: int(self._ask(ASK_TIME)[0][0]))
 
     def commit(self, rows: BufferedRows) -> None:
         """Send the changes and commit, in one trip; see `strongroom.engine.Session`."""
@@ -164,19 +155,13 @@ class WriteSession(AskedRows):
 
     def _calls(self, changes: list[TableChanges]) -> Iterator[Call]:
         for change in changes:
-            table = change.table
-            statements = self._statements[table]
-            for key in change.removes:
+            net = change.guarded()
+            statements = self._statements[net.table]
+            for key in net.removes:
                 yield statements.remove_row(key)
-            updates, inserts = change.updates, change.inserts
-            if not (table.changes.update or table.changes.put):
-                # A row that was removed and inserted again; the table's guard lets no update through (W4).
-                for row in updates:
-                    yield statements.remove_row(table.key_of(row))
-                updates, inserts = [], [*inserts, *updates]
-            if inserts:
-                yield statements.insert_rows(inserts)
-            for row in updates:
+            if net.inserts:
+                yield statements.insert_rows(net.inserts)
+            for row in net.updates:
                 yield statements.update_row(row)
-            for row in change.puts:
+            for row in net.puts:
                 yield statements.put(row)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from strongroom.engine import Rivals, Rows, Stale
-from strongroom.engines.postgres.calls import Call
+from strongroom.engine import Rivals, Rows, Stale, retried
+from strongroom.engines.postgres.calls import BEGIN_READ, COMMIT, Call
 from strongroom.engines.postgres.connections import Connections
-from strongroom.engines.postgres.marks import BEGIN_READ, COMMIT
-from strongroom.engines.postgres.retries import retried
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TableStatements
 from strongroom.engines.postgres.wire import Wire
