@@ -66,22 +66,30 @@ class _Held:
         self.tallies: dict[tuple[Key, int], int] = {}
         self.spans: list[tuple[bytes, bytes | None]] = []
         """Spans of key bytes in which every row is known: what is not in `known` is not there."""
+        self._places: dict[Key, bytes] = {}
+
+    def place(self, key: Key) -> bytes:
+        """The key's bytes, by which keys are ordered."""
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = encode_key(self.table, key)
+        return place
 
     def set(self, key: Key, row: Row | None) -> None:
         if key not in self.changed:
-            self.order[encode_key(self.table, key)] = key
+            self.order[self.place(key)] = key
         self.changed[key] = row
 
     def unset(self, key: Key) -> None:
         self.assumed.discard(key)
         del self.changed[key]
-        del self.order[encode_key(self.table, key)]
+        del self.order[self.place(key)]
 
     def is_walked(self, key: Key) -> bool:
         """Whether a walk went over the place of `key`."""
         if not self.spans:
             return False
-        place = encode_key(self.table, key)
+        place = self.place(key)
         return any(low <= place and (high is None or place < high) for low, high in self.spans)
 
     def learn(self, wanted: KeyRange, rows: list[Row]) -> None:
@@ -90,7 +98,7 @@ class _Held:
         self.known.update((self.table.key_of(row), row) for row in rows)
         low, high = wanted.bounds(self.table)
         if len(rows) == wanted.limit:  # it may go on behind the last row
-            last = encode_key(self.table, self.table.key_of(rows[-1]))
+            last = self.place(self.table.key_of(rows[-1]))
             low, high = (last, high) if wanted.reverse else (low, last + b"\0")
         self.spans = [*self.spans[1 - _SPANS :], (low, high)]
 
@@ -150,7 +158,7 @@ class BufferedRows(WritableRows):
             return [*self._walk(held, wanted)]
         # Each row that is to go may hide one that the database has.
         base = self._walk(held, replace(wanted, limit=wanted.limit + len(over) - shown))
-        merged: dict[bytes, Row | None] = {encode_key(table, table.key_of(row)): row for row in base}
+        merged: dict[bytes, Row | None] = {held.place(table.key_of(row)): row for row in base}
         merged.update(over)
         rows = [merged[place] for place in sorted(merged, reverse=wanted.reverse)]
         return [row for row in rows if row is not None][: wanted.limit]
@@ -168,10 +176,11 @@ class BufferedRows(WritableRows):
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
         held = self._held(table)
-        if key not in held.changed and key not in held.known and not held.is_walked(key) and self._assumes(table):
+        if key in held.changed or key in held.known or held.is_walked(key) or not self._assumes(table):
+            if self.fetch(table, key) is not None:
+                return False
+        else:
             held.assumed.add(key)
-        elif self.fetch(table, key) is not None:
-            return False
         self._set(held, key, row)
         return True
 
