@@ -20,6 +20,7 @@ KINDS: Final = {
     "postgresql": "postgres:PostgresHarness",
     "postgres": "postgres:PostgresHarness",
     "etcd": "etcd:EtcdHarness",
+    "dynamodb": "dynamodb:DynamoHarness",
     "mysql": "mysql:MysqlHarness",
     "mariadb": "mysql:MysqlHarness",
 }
@@ -35,8 +36,8 @@ class UrlHarness(Harness):
     Arguments:
         template: the store's URL. Where it holds ``{n}``, each fresh store gets another number in its place. URLs of
             Strongroom's own engines need none: the number goes behind the name in memory, the path's stem, the schema
-            of PostgreSQL, the database of MySQL and the prefix of etcd. What these stores leave behind is removed;
-            those of any other engine are left.
+            of PostgreSQL, the database of MySQL, the prefix of etcd and the table of DynamoDB. What these stores leave
+            behind is removed; those of any other engine are left.
         seal_key: the key that seals the stores' rows.
 
     Raises `InvalidArgument` for a URL without a place for the number, `Unsupported` where a server's driver is missing.

@@ -47,6 +47,7 @@ _CREDENTIALS: Final = frozenset(
         "UnrecognizedClientException",
     }
 )
+_FULL: Final = frozenset({"ItemCollectionSizeLimitExceededException", "LimitExceededException"})
 _NOT_SENT: Final = (EndpointConnectionError, ConnectTimeoutError)
 
 
@@ -109,7 +110,9 @@ def translate(fault: Exception) -> StrongroomError:
             "DynamoDB: boto3 finds no credentials: give them by its own chain (environment, ~/.aws, the machine's role)"
         )
     if code in _CREDENTIALS:
-        return Unavailable(f"DynamoDB refuses these credentials ({code})")
+        return Unavailable(f"DynamoDB refuses these credentials ({code}); nothing was kept")
+    if code in _FULL:
+        return Unavailable(f"DynamoDB: a limit of the table is reached ({code}); nothing was kept")
     if code == "ResourceNotFoundException":
         return InvalidArgument("DynamoDB: there is no such table; prepare its schema first")
     if code == "ValidationException" and ("size" in message or "too large" in message):

@@ -8,7 +8,7 @@ from typing import Final
 
 from strongroom.engines.dynamodb.faults import FAULTS, code_of, translate
 from strongroom.engines.dynamodb.places import PARTITION, SORT, TABLES, key_of, sort_key
-from strongroom.engines.dynamodb.service import Item, Service, translated
+from strongroom.engines.dynamodb.service import Item, Service
 from strongroom.engines.dynamodb.transactions import EXPIRES
 from strongroom.errors import InvalidArgument, Unavailable
 from strongroom.records import AnyTable, Column
@@ -67,14 +67,16 @@ class Tables:
         keys = [(key["AttributeName"], key["KeyType"]) for key in found["KeySchema"]]
         if keys != [(PARTITION, "HASH"), (SORT, "RANGE")]:
             raise InvalidArgument(f"DynamoDB: the table {service.table} is another program's")
-        expiry = service.call("describe_time_to_live", TableName=service.table)["TimeToLiveDescription"]
-        if expiry.get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
-            with translated():
+        if not self._removes_expired():
+            try:
                 service.once(
                     "update_time_to_live",
                     TableName=service.table,
                     TimeToLiveSpecification={"Enabled": True, "AttributeName": EXPIRES},
                 )
+            except FAULTS as fault:
+                if not self._removes_expired():  # else another engine was first
+                    raise translate(fault) from fault
 
     def describe(self) -> Item | None:
         """What the service says of the DynamoDB table; None where there is none."""
@@ -85,6 +87,10 @@ class Tables:
                 raise
             return None
         return described
+
+    def _removes_expired(self) -> bool:
+        told = self._service.call("describe_time_to_live", TableName=self._service.table)["TimeToLiveDescription"]
+        return told.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
 
     def _create_store(self) -> None:
         try:

@@ -42,7 +42,7 @@ _DAY: Final = 86_400
 
 _MOST_BYTES: Final = 4 * 2**20
 """The most bytes of one transaction."""
-_MOST_CONFLICTS: Final = 8
+_MOST_CONFLICTS: Final = 4
 """How often a transaction that met others under way is sent again before its functions run again."""
 
 _TOKEN: Final = re.compile(r"ddb-([0-9a-f]{8})[0-9a-f]{12}")
