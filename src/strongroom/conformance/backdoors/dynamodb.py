@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Iterator
 from typing import Any, Final
@@ -21,13 +22,7 @@ class DynamoBackDoor(ServerBackDoor):
     """Into the table `name`. `traffic` is what the proxy looks at."""
 
     def __init__(self, region: str | None, endpoint: str | None, name: str, traffic: Traffic) -> None:
-        try:
-            import boto3
-            from botocore.exceptions import BotoCoreError
-        except ImportError as missing:
-            raise Unsupported(f"{missing}: pip install 'strongroom[dynamodb]' brings the driver") from missing
-        self._client = boto3.session.Session().client("dynamodb", region_name=region, endpoint_url=endpoint)
-        self._unreachable = BotoCoreError
+        self._client = _session().client("dynamodb", region_name=region, endpoint_url=endpoint)
         self._name = name
         self._traffic = traffic
 
@@ -65,8 +60,8 @@ class DynamoBackDoor(ServerBackDoor):
             self._client.describe_table(TableName=self._name)
         except self._client.exceptions.ResourceNotFoundException:
             return False
-        except self._unreachable as fault:
-            raise Unavailable(f"no DynamoDB answers: {fault}") from fault
+        except _unanswered() as fault:
+            raise Unavailable(f"DynamoDB does not answer: {fault}") from fault
         return True
 
     def drop(self) -> None:
@@ -101,6 +96,23 @@ class DynamoBackDoor(ServerBackDoor):
         if len(rest) > _LONG:
             rest = rest[:_LONG] + hashlib.blake2b(rest, digest_size=32).digest()
         return {"_p": {"B": table.name.encode() + b"\0" + scope}, "_k": {"B": b"\1" + rest}}
+
+
+@functools.cache
+def _session() -> Any:
+    """What makes clients; it takes a while to be made itself."""
+    try:
+        import boto3
+    except ImportError as missing:
+        raise Unsupported(f"{missing}: pip install 'strongroom[dynamodb]' brings the driver") from missing
+    return boto3.session.Session()
+
+
+def _unanswered() -> type[Exception]:
+    from botocore.exceptions import BotoCoreError
+
+    unanswered: type[Exception] = BotoCoreError
+    return unanswered
 
 
 def _plain(name: str, table: AnyTable, attribute: dict[str, Any]) -> Stored:

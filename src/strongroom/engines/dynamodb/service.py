@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +46,14 @@ def connect(region: str | None, endpoint: str | None, *, connections: int, timeo
         user_agent_extra="strongroom",
     )
     with _making, translated():
-        return boto3.session.Session().client("dynamodb", region_name=region, endpoint_url=endpoint, config=config)
+        session = _session(os.getpid())
+        return session.client("dynamodb", region_name=region, endpoint_url=endpoint, config=config)
+
+
+@functools.cache
+def _session(_process: int) -> Any:
+    """This process's session: making one, and the first client with it, reads megabytes."""
+    return boto3.session.Session()
 
 
 @contextlib.contextmanager
