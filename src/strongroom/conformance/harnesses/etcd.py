@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
 from urllib.parse import unquote
 
 from strongroom.conformance.backdoors.etcd import EtcdBackDoor
@@ -16,6 +17,7 @@ class EtcdHarness(ServerHarness):
     """As `ServerHarness`, for ``etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX``."""
 
     port = 2379
+    plain: ClassVar[dict[str, str]] = {}
     sockets = frozenset({"tls", "ca", "cert", "key"})
     proxied = THROUGH_PROXY | SERVER_FAULTS
 

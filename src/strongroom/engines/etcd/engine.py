@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from strongroom.engine import (
     BufferedRows,
@@ -26,7 +26,7 @@ from strongroom.engine import (
     Strength,
     Work,
     WritableRows,
-    retry,
+    retried,
 )
 from strongroom.engines.etcd.commits import PATIENCE, Commits, Limits
 from strongroom.engines.etcd.layout import Layout
@@ -35,7 +35,7 @@ from strongroom.engines.etcd.messages import RangeRequest
 from strongroom.engines.etcd.migration import MigrationRows
 from strongroom.engines.etcd.reads import Snapshot, Store
 from strongroom.engines.etcd.session import MOST, EtcdSession
-from strongroom.engines.etcd.single import QuickCalls
+from strongroom.engines.etcd.single import EtcdCalls
 from strongroom.engines.etcd.tails import Tails
 from strongroom.engines.etcd.view import View
 from strongroom.errors import InvalidArgument, StrongroomError
@@ -108,7 +108,7 @@ class EtcdEngine(Engine):
         }
 
     def _single_calls(self) -> WritableRows:
-        return QuickCalls(self)
+        return EtcdCalls(self, self._committer, self._store, self._commits, self._clock.now)
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         def attempt() -> T:
@@ -121,7 +121,7 @@ class EtcdEngine(Engine):
             _end(snapshot.fault)
             return result
 
-        return retry(attempt, on=Rivals, backoff=PATIENCE)
+        return retried(attempt, backoff=PATIENCE)
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
         result: T = self._committer.submit(Work(work, abandoned))
@@ -135,7 +135,7 @@ class EtcdEngine(Engine):
                 session.commit(rows)
                 return result
 
-        return retry(attempt, on=Rivals, backoff=PATIENCE)
+        return retried(attempt, backoff=PATIENCE)
 
     @contextlib.contextmanager
     def _begin(self) -> Iterator[EtcdSession]:
@@ -155,11 +155,6 @@ class EtcdEngine(Engine):
         if not self._members.range(RangeRequest(key=self._layout.table(table.name), keys_only=True)).kvs:
             raise InvalidArgument(f"{table.name}: no such table; prepare its schema first")
         self._known.add(table.name)
-
-    def _submit(self, work: Work) -> Any:
-        """Have one change made, alone or in whatever group is forming."""
-        self._check_outside("call")
-        return self._committer.submit(work)
 
     def _close(self) -> None:
         self._committer.close()

@@ -9,7 +9,8 @@ still ask for, and ``_deletions/TABLE`` is written by each transaction that dele
 from __future__ import annotations
 
 import struct
-from types import NoneType
+from collections.abc import Callable
+from types import GenericAlias, NoneType
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,8 @@ Span = tuple[bytes, bytes]
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[Any, ...]).decode
 _STORED: Final = frozenset({str, int, float, bytes, NoneType})
+_TYPES: Final[dict[str, Any]] = {"text": str, "integer": int, "bytes": bytes}
+"""What is decoded as it stands; an integer would be taken for a real, and is not one."""
 
 
 class Layout:
@@ -33,18 +36,15 @@ class Layout:
         self.root = prefix.encode() + b":"
         self.tables = self._area(b"_tables/")
         self.marks = self._area(b"_marks/")
-        self._spans: dict[str, Span] = {}
+        self._forms: dict[AnyTable, _Form] = {}
 
     def key(self, table: AnyTable, key: Key) -> bytes:
         """Where the row under a full key stands."""
-        return self.rows(table)[0] + encode_key(table, key)
+        return self._form(table).span[0] + encode_key(table, key)
 
     def rows(self, table: AnyTable) -> Span:
         """Where all rows of a table stand."""
-        span = self._spans.get(table.name)
-        if span is None:
-            span = self._spans[table.name] = self._area(table.name.encode() + b"/")
-        return span
+        return self._form(table).span
 
     def span(self, table: AnyTable, wanted: KeyRange) -> Span:
         """Where the rows of a range stand."""
@@ -65,12 +65,13 @@ class Layout:
 
         What is no row is handed out as one that reads as corrupt. Raises `Corrupt` for bytes that are no key.
         """
-        data = pair.key[len(self.rows(table)[0]) :]
-        row = _decoded(table, pair.value)
-        try:
-            return placed(table, data, row)
-        except (TypeError, UnicodeError, struct.error):  # its key columns hold what no key does
-            return _unreadable(table, data)
+        return self._form(table).row(pair)
+
+    def _form(self, table: AnyTable) -> _Form:
+        form = self._forms.get(table)
+        if form is None:
+            form = self._forms[table] = _Form(table, self._area(table.name.encode() + b"/"))
+        return form
 
     def _area(self, name: bytes) -> Span:
         first = self.root + name
@@ -79,29 +80,60 @@ class Layout:
         return first, end
 
 
+class _Form:
+    """How one table's rows are written."""
+
+    def __init__(self, table: AnyTable, span: Span) -> None:
+        self.table = table
+        self.span = span
+        self._skip = len(span[0])
+        # Nearly every row is whole and of its columns' types, and most keys are texts: that is seen at a glance.
+        self._decode_whole: Callable[[bytes], Row] | None = None
+        if all(column.storage in _TYPES for column in table.columns):
+            types = [_TYPES[c.storage] | None if c.nullable else _TYPES[c.storage] for c in table.columns]
+            self._decode_whole = msgspec.msgpack.Decoder(GenericAlias(tuple, (*types, bytes))).decode
+        self._of_texts = all(part.column.storage == "text" and not part.descending for part in table.key)
+
+    def row(self, pair: KeyValue) -> Row:
+        data = pair.key[self._skip :]
+        if self._decode_whole is not None:
+            try:
+                row = self._decode_whole(pair.value)
+                if self._of_texts:
+                    texts: Any = self.table.key_of(row)
+                    if ("\0".join(texts) + "\0").encode() == data:
+                        return row
+            except (msgspec.MsgspecError, UnicodeError):
+                row = self._decoded(pair.value)
+        else:
+            row = self._decoded(pair.value)
+        try:
+            return placed(self.table, data, row)
+        except (TypeError, UnicodeError, struct.error):  # its key columns hold what no key does
+            return self._unreadable(data)
+
+    def _decoded(self, data: bytes) -> Row:
+        """The row of a value, of whatever types; one of nothing at all where it is no row of the table."""
+        columns = self.table.columns
+        try:
+            row: Row = _decode(data)
+        except (msgspec.MsgspecError, UnicodeError):
+            row = ()
+        if not _STORED.issuperset(map(type, row)):
+            row = ()
+        if 0 < len(row) <= len(columns):
+            later = [column.stored_default() for column in columns[len(row) - 1 :] if column.since > self.table.since]
+            row = (*row[:-1], *later, row[-1])
+        return row if len(row) == len(columns) + 1 else (None,) * (len(columns) + 1)
+
+    def _unreadable(self, data: bytes) -> Row:
+        """The row of a key whose value is none: it has nothing but its key."""
+        values: list[Stored] = [None] * len(self.table.columns)
+        for part, value in zip(self.table.key, decode_key(self.table, data), strict=True):
+            values[part.index] = value
+        return (*values, b"")
+
+
 def value(row: Row) -> bytes:
     """How a row is written."""
     return _encode(row)
-
-
-def _decoded(table: AnyTable, data: bytes) -> Row:
-    """The row of a value, of whatever types; one of nothing at all where it is no row of the table."""
-    columns = table.columns
-    try:
-        row: Row = _decode(data)
-    except (msgspec.MsgspecError, UnicodeError):
-        row = ()
-    if not _STORED.issuperset(map(type, row)):
-        row = ()
-    if 0 < len(row) <= len(columns):
-        later = [column.stored_default() for column in columns[len(row) - 1 :] if column.since > table.since]
-        row = (*row[:-1], *later, row[-1])
-    return row if len(row) == len(columns) + 1 else (None,) * (len(columns) + 1)
-
-
-def _unreadable(table: AnyTable, data: bytes) -> Row:
-    """The row of a key whose value is none: it has nothing but its key."""
-    values: list[Stored] = [None] * len(table.columns)
-    for part, value in zip(table.key, decode_key(table, data), strict=True):
-        values[part.index] = value
-    return (*values, b"")
