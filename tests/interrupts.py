@@ -39,6 +39,7 @@ class Interrupt:
                 raise
         finally:
             sys.settrace(outer)
+            self._before.clear()  # or the frames would keep alive what they lost
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         if frame.f_code.co_filename not in self._files:

@@ -122,6 +122,11 @@ class Wire:
         """Let go of the connection, whatever state it is in."""
         self._connection.close()
 
+    def __del__(self) -> None:
+        # One that Ctrl-C took from whoever was about to give it back. Not in a forked child: it is the parent's there.
+        if not isinstance(self._pg, _Gone):
+            self._connection.close()
+
     def _is(self, status: TransactionStatus) -> bool:
         return not self._under_way and self._pg.transaction_status == status
 

@@ -1,15 +1,24 @@
-"""A bounded pool of connections, the last used first, which lets go of those that were found dead."""
+"""A bounded pool of connections, the last used first, which lets go of those that were found dead.
+
+Ctrl-C may strike between any two steps, also where a connection was just taken and nobody has it yet. So those in use
+are counted by weak references: one that nobody has any more takes up no place.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from strongroom.errors import Closed, Unavailable
 
 C = TypeVar("C")
+
+
+class _Opening:
+    """Stands for a connection that is being made."""
 
 
 class Pool(Generic[C]):
@@ -30,8 +39,8 @@ class Pool(Generic[C]):
         self._size = size
         self._timeout_ms = timeout_ms
         self._idle: list[C] = []
-        self._used: list[C] = []
-        self._opening = 0
+        self._used: weakref.WeakSet[C] = weakref.WeakSet()
+        self._opening: weakref.WeakSet[_Opening] = weakref.WeakSet()
         self._waiting = threading.Condition(threading.Lock())
         self._closed = ""
 
@@ -46,8 +55,9 @@ class Pool(Generic[C]):
         Raises `Unavailable` where none comes free in time or none can be made, `Closed` after `close`.
         """
         deadline = time.monotonic() + self._timeout_ms / 1000
+        opening = _Opening()
         with self._waiting:
-            while not self._idle and len(self._used) + self._opening >= self._size:
+            while not self._idle and len(self._used) + len(self._opening) >= self._size:
                 if self._closed:
                     raise Closed(self._closed)
                 if not self._waiting.wait(max(0.0, deadline - time.monotonic())) and time.monotonic() >= deadline:
@@ -57,25 +67,23 @@ class Pool(Generic[C]):
             if self._closed:
                 raise Closed(self._closed)
             if self._idle:
-                self._used.append(self._idle.pop())
-                return self._used[-1]
-            self._opening += 1
-        connection: C | None = None
+                connection = self._idle.pop()
+                self._used.add(connection)
+                return connection
+            self._opening.add(opening)
         try:
             connection = self._connect()
+            self._used.add(connection)
         finally:
             with self._waiting:
-                self._opening -= 1
-                if connection is None:
-                    self._waiting.notify()
-                else:
-                    self._used.append(connection)
+                self._opening.discard(opening)
+                self._waiting.notify()
         return connection
 
     def give(self, connection: C) -> None:
         """Give back a connection that is fit to be used again."""
         with self._waiting:
-            self._used.remove(connection)
+            self._used.discard(connection)
             if not self._closed:
                 self._idle.append(connection)
                 self._waiting.notify()
@@ -85,7 +93,7 @@ class Pool(Generic[C]):
     def drop(self, connection: C) -> None:
         """Give back a connection that is not."""
         with self._waiting:
-            self._used.remove(connection)
+            self._used.discard(connection)
             self._waiting.notify()
         self._disconnect(connection)
 
