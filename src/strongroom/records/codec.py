@@ -114,7 +114,6 @@ class RowCodec(Generic[R]):
             whole = _encode(values)
             if not self._accepts(values, len(whole)):
                 return None
-            self._load(whole)
         except _PROBLEMS:
             return None
         return values, self._canonical(values) if self._defaults else whole
