@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -13,7 +14,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions
 
-from strongroom.engines.mysql.faults import FAULTS, Lost, number_of, translate
+from strongroom.engines.mysql.faults import FAULTS, Lost, is_lost, translate
 from strongroom.engines.mysql.options import Address, MysqlOptions
 from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
 from strongroom.records import Row
@@ -21,6 +22,10 @@ from strongroom.records import Row
 _SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE"
 _MARGIN_S: Final = 2.0
 """How much longer the socket waits than the server does for a lock: what the server says comes first."""
+_SHUNNED_S: Final = 10.0
+"""For how long a server that took no connection is tried behind the others."""
+_PAUSE_S: Final = 0.2
+"""How long to wait before a cluster of which no node was ready is asked again."""
 _IDLE_S: Final = 600
 """How long the server keeps a connection that nobody uses."""
 
@@ -105,8 +110,8 @@ class Link:
             while cursor.nextset():
                 answers.append(Answer(cursor.fetchall(), cursor.rowcount))
         except pymysql.MySQLError as fault:
-            # The server ends what was sent with a fault: the connection stands.
-            self.fit = self._connection.open and not _is_drivers(fault)
+            # A fault of the server's ends what was sent, and the connection stands.
+            self.fit = self._connection.open and not is_lost(fault)
             raise
         self.fit = self.used = True
         return answers
@@ -119,7 +124,7 @@ class Link:
             cursor.execute(statement)
             rows: Sequence[Row] = cursor.fetchall()
         except FAULTS as fault:
-            self.fit = self._connection.open and not _is_drivers(fault)
+            self.fit = self._connection.open and not is_lost(fault)
             raise translate(fault) from fault
         self.fit = self.used = True
         return rows
@@ -138,23 +143,34 @@ class Connector:
 
     def __init__(self, options: MysqlOptions) -> None:
         self._options = options
+        self._failed: dict[Address, float] = {}
+        """When a server last failed to take a connection."""
 
     def connect(self) -> Link:
-        """A new connection to the first server that answers.
+        """A new connection to the first server that takes one and is ready.
 
-        Raises `Unavailable` where none does, `InvalidArgument` where one refuses the user or an option.
+        Raises `Unavailable` where none does, for as long as the options say if it is a cluster, which may be about to
+        find its quorum; `InvalidArgument` where one refuses the user or an option.
         """
+        deadline = time.monotonic() + self._options.timeout_ms / 1000
+        while True:
+            hosts = self._in_order()
+            for address in hosts:
+                try:
+                    return self._connect(address)
+                except Unavailable:
+                    self._failed[address] = now = time.monotonic()
+                    if address == hosts[-1] and (len(hosts) == 1 or now + _PAUSE_S >= deadline):
+                        raise
+            time.sleep(_PAUSE_S)
+
+    def _in_order(self) -> list[Address]:
+        """The servers as they are to be tried: those that failed a moment ago last."""
         hosts = list(self._options.hosts)
         if self._options.balance:
             random.shuffle(hosts)
-        last: StrongroomError | None = None
-        for address in hosts:
-            try:
-                return self._connect(address)
-            except Unavailable as fault:
-                last = fault
-        assert last is not None
-        raise last
+        lately = time.monotonic() - _SHUNNED_S
+        return sorted(hosts, key=lambda address: self._failed.get(address, 0.0) > lately)
 
     def _connect(self, address: Address) -> Link:
         options = self._options
@@ -171,7 +187,7 @@ class Connector:
                 charset="utf8mb4",
                 autocommit=None,
                 client_flag=CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
-                connect_timeout=max(1, math.ceil(patience)),
+                connect_timeout=max(1, math.ceil(patience / len(options.hosts))),
                 read_timeout=patience + _MARGIN_S,
                 write_timeout=patience + _MARGIN_S,
                 conv=_CONVERSIONS,
@@ -228,22 +244,14 @@ class Connector:
         return Link(connection, server, int(now_ms))
 
     def _refused(self, address: Address, fault: Exception) -> StrongroomError:
-        if number_of(fault) == 0 or 2000 <= number_of(fault) < 3000:
-            host, port = address
-            return Lost(
-                f"MySQL: no server answers at {self._options.unix_socket or f'{host}:{port}'} ({_plain(fault)})"
-            )
-        return translate(fault)
+        if not is_lost(fault):
+            return translate(fault)
+        place = self._options.unix_socket or "{}:{}".format(*address)
+        return Lost(f"MySQL: no server answers at {place} ({_plain(fault)})")
 
 
 def _plain(fault: BaseException) -> str:
     return str(fault.args[1] if len(fault.args) > 1 else fault)
-
-
-def _is_drivers(fault: BaseException) -> bool:
-    """Whether a fault is the driver's own, and not the server's answer."""
-    number = number_of(fault)
-    return number == 0 or 2000 <= number < 3000
 
 
 def _text(data: str | bytes) -> str:

@@ -33,7 +33,14 @@ _REFUSED: Final = {1044, 1045, 1142, 1143, 1227, 1370, 1698}
 _TOO_LARGE: Final = {1153, 1301, 1118, 1406, 3950}
 _BROKEN_ROWS: Final = {1048, 1264, 1265, 1292, 1364, 1366, 1526, 3819, 4025}
 _DAMAGED: Final = {126, 127, 134, 144, 145, 1034, 1035, 1194, 1195}
-_INTERRUPTED: Final = {1317, 1927, 1969, 3024}
+_INTERRUPTED: Final = {1317, 1969, 3024}
+_GONE: Final = {
+    1047: "the node has no quorum, or is not ready yet",
+    1053: "the server is shutting down",
+    1927: "an operator killed the connection",
+    4031: "the server closed a connection that nobody used",
+}
+"""What a server says as the last thing on a connection; another connection, to another node, may do."""
 _BINARY_LOG: Final = 1419
 _KEY_TOO_LONG: Final = 1071
 _SIGNAL: Final = 1644
@@ -48,8 +55,6 @@ _WHY_UNAVAILABLE: Final = {
     1040: "the server has too many connections",
     1203: "the user has too many connections",
     1226: "the user has used up what the server grants",
-    1047: "the node has no quorum, or is not ready yet",
-    1053: "the server is shutting down",
     1114: "the table or the disk is full",
     1129: "the server has blocked this host after too many faults: FLUSH HOSTS unblocks it",
     1206: "the server's lock table is full",
@@ -64,13 +69,19 @@ class Duplicate(StrongroomError):
 
 
 class Lost(Unavailable):
-    """The connection broke, or can't be made."""
+    """The connection broke, can't be made, or leads to a server that is going."""
 
 
 def number_of(fault: BaseException) -> int:
     """The server's number of a fault; the driver's own begin at 2000 and end at 2999, 0 is none."""
     first = fault.args[0] if isinstance(fault, pymysql.MySQLError) and fault.args else 0
     return first if isinstance(first, int) else 0
+
+
+def is_lost(fault: BaseException) -> bool:
+    """Whether a connection is of no more use after the fault; otherwise the server answered with it, and goes on."""
+    number = number_of(fault)
+    return number == 0 or 2000 <= number < 3000 or number in _GONE
 
 
 def translate(fault: Exception) -> StrongroomError:
@@ -111,8 +122,9 @@ def translate(fault: Exception) -> StrongroomError:
             return MigrationFailed(f"MySQL: {text}")
         case n if n in _WHY_UNAVAILABLE:
             return Unavailable(f"MySQL: {_WHY_UNAVAILABLE[n]}; nothing of this call was kept")
-        case n if n == 0 or 2000 <= n < 3000:
-            return Lost(f"MySQL: the server can't be reached just now ({_driver_says(fault)})")
+        case _ if is_lost(fault):
+            why = _GONE.get(number) or text or "the connection is closed"
+            return Lost(f"MySQL: the server can't be reached just now ({why})")
         case _ if isinstance(fault, pymysql.OperationalError | pymysql.InternalError):
             return Unavailable(f"MySQL: the store can't be used just now: {text}")
         case _:
@@ -130,7 +142,3 @@ def translated() -> Iterator[None]:
         yield
     except FAULTS as fault:
         raise translate(fault) from fault
-
-
-def _driver_says(fault: BaseException) -> str:
-    return str(fault.args[1]) if len(fault.args) > 1 and fault.args[1] else "the connection is closed"
