@@ -11,8 +11,8 @@ were started for, however that ends::
 
 from servers.errors import Missing, ServerFailed
 from servers.etcd import Etcd, EtcdCluster
-from servers.find import available, find
 from servers.galera import Galera
+from servers.machine import available, find
 from servers.mariadb import MariaDB
 from servers.pgbouncer import PgBouncer
 from servers.postgres import Postgres

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 from servers.errors import ServerFailed
-from servers.find import find
+from servers.machine import find
 from servers.network import Network
 from servers.ports import Port
 from servers.process import tail

@@ -19,8 +19,8 @@ import pytest
 
 from servers.errors import Missing
 from servers.etcd import Etcd, EtcdCluster
-from servers.find import find
 from servers.galera import Galera
+from servers.machine import find
 from servers.mariadb import MariaDB
 from servers.pgbouncer import PgBouncer
 from servers.postgres import Postgres
@@ -31,7 +31,7 @@ S = TypeVar("S")
 
 
 def need(kind: str) -> None:
-    """Skip the test where that kind of server can't be had (see `servers.find`); where ``CI`` is set, fail it."""
+    """Skip the test where that kind of server can't be had (see `servers.machine`); where ``CI`` is set, fail it."""
     try:
         find(kind)
     except Missing as missing:

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from servers.data import copy_of
 from servers.errors import ServerFailed
-from servers.find import find
+from servers.machine import find
 from servers.mariadb import MariaDB
 from servers.network import Network
 from servers.ports import Port

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from servers.data import copy_of, run_to_end
-from servers.find import find, program
+from servers.machine import find, program
 from servers.run import Run
 from servers.server import Address, Server
 

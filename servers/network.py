@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from servers.errors import ServerFailed
-from servers.find import find, program
+from servers.machine import find, program
 from servers.process import Process, tail
 from servers.run import Run
 

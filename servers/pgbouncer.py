@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from servers.find import find
+from servers.machine import find
 from servers.postgres import answers
 from servers.run import Run
 from servers.server import Address, Server

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from servers.data import copy_of, run_to_end
-from servers.find import find
+from servers.machine import find
 from servers.run import Run
 from servers.server import Address, Server
 
