@@ -177,11 +177,15 @@ def async_callers(shop: Workshop) -> Iterator[Line]:
 
 
 class Tail:
-    """A reader that follows a log from where it stopped, and holds it to having every position once."""
+    """A reader that follows a log from where it stopped, and holds it to having every position once.
 
-    def __init__(self, room: Engine, stream: str) -> None:
+    Where it finds nothing new it looks again after `pause` seconds.
+    """
+
+    def __init__(self, room: Engine, stream: str, *, pause: float = 0.001) -> None:
         self._room = room
         self._stream = stream
+        self._pause = pause
         self.reached = 0
         self._stopped = False
 
@@ -193,7 +197,7 @@ class Tail:
         while self.reached < until and not self._stopped:
             entries = LOG.read(self._room, self._stream, after=self.reached, limit=1_000)
             if not entries:
-                time.sleep(0.001)
+                time.sleep(self._pause)
             for found in entries:
                 self.reached += 1
                 if found.position != self.reached:

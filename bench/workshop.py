@@ -114,9 +114,9 @@ class Crew:
         for thread in self._threads:
             thread.start()
 
-    def side(self, work: Work) -> Side:
+    def side(self, work: Work, *, least: int = _LEAST) -> Side:
         """The side on which each thread is a caller of `work`."""
-        return Side(lambda n: self.run(work, n), jobs=len(self._threads), least=_LEAST)
+        return Side(lambda n: self.run(work, n), jobs=len(self._threads), least=least)
 
     def run(self, work: Work, n: int) -> None:
         """Have each thread do `work` `n` times, all at once; raises what one of them raised."""

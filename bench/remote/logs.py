@@ -20,11 +20,16 @@ from strongroom.engine import Engine
 
 PROCESSES: Final = 4
 
+_PAUSE: Final = 0.005
+"""Seconds between two looks of the reader that found nothing: each is a round trip."""
+_LEAST: Final = 32
+"""How often at least each thread appends in one chunk: the reader's last look is then little of it."""
+
 
 def _followed(shop: Workshop, room: Engine, side: Side) -> Side:
     """The side, and a reader that has to have followed its log to the end before a chunk is over."""
     reader = shop.crew(1)
-    tail = Tail(room, QUEUE)
+    tail = Tail(room, QUEUE, pause=_PAUSE)
     shop.closing(tail.stop)
 
     def run(n: int) -> None:
@@ -54,8 +59,8 @@ def by_threads(kind: Kind, shop: Workshop) -> Iterator[Line]:
     yield shop.compare(
         kind.group,
         f"{APPENDERS} threads appending to one log, followed",
-        _followed(shop, room, crew.side(append)),
-        crew.side(insert),
+        _followed(shop, room, crew.side(append, least=_LEAST)),
+        crew.side(insert, least=_LEAST),
         at_least(0.9),
         "raw",
         server=running.about,

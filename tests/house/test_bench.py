@@ -11,6 +11,7 @@ import pytest
 
 from bench.measure import Budget, Side, Times, at_least, at_most, compared, in_turns
 from bench.processes import Processes
+from servers.fixtures import need
 
 HOUSE = Path(__file__).parents[2]
 
@@ -83,3 +84,18 @@ def test_a_quick_run_prints_a_json_line_for_each_measurement(tmp_path: Path) -> 
         assert {"ours", "unit", "ratio", "ratio_of_medians", "ratio_of_minima", "goal", "met"} <= line.keys()
         assert line["ours"] > 0
     assert (tmp_path / "lines.json").read_text() == ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("group", "kind"), [("postgres", "postgres"), ("mysql", "mariadb")])
+def test_a_quick_run_measures_both_sides_on_a_private_server(group: str, kind: str) -> None:
+    need(kind)
+    ended = bench("--quick", f"{group} transaction", f"{group} log")
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert {line["group"] for line in lines} == {group}
+    assert len({line["bench"] for line in lines}) == 3
+    for line in lines:
+        assert line["ours"] > 0
+        assert line["raw"] > 0
+        assert "fsync=on" in line["server"] or "innodb_flush_log_at_trx_commit=1" in line["server"]
