@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
 
-from strongroom.engine import Backoff, Guard, Rivals, SingleCalls, Work
-from strongroom.engines.dynamodb.changes import ABSENT, ANY, PRESENT, Condition, Request, has
+from strongroom.engine import Committer, Engine, Guard, QueuedCalls, Rivals, Work, retried
+from strongroom.engines.dynamodb.changes import ABSENT, ANY, PRESENT, Request, has
 from strongroom.engines.dynamodb.items import write_value
 from strongroom.engines.dynamodb.places import place_of
+from strongroom.engines.dynamodb.reading import Store
 from strongroom.engines.dynamodb.transactions import Refused
-from strongroom.errors import Conflict
 from strongroom.records import AnyTable, Key, Row
-
-if TYPE_CHECKING:
-    from strongroom.engines.dynamodb.engine import DynamoEngine
-
-RETRIES: Final = Backoff(attempts=16, first_ms=5, cap_ms=250)
-"""How often a write is tried that lost to rivals; a try is some milliseconds."""
-
-Part = Callable[[Request], int]
-"""Adds the one change of a call to its request; answers the part's number."""
 
 
 class InFlight:
@@ -47,88 +36,61 @@ class InFlight:
             self._changed.wait_for(lambda: not self._count)
 
 
-class QuickCalls(SingleCalls):
-    """Single calls of an engine."""
+class DynamoCalls(QueuedCalls):
+    """Single calls of one engine.
 
-    def __init__(self, engine: DynamoEngine) -> None:
-        super().__init__(engine)
-        self._quick = engine
-        self.in_flight = InFlight()
+    What a guard counts waits for its turn: the engine's callers would only be in one another's way at the guard, and
+    share a request instead. A row that is updated in place has no such thing, and is written at once.
+    """
+
+    def __init__(self, engine: Engine, committer: Committer[Work], store: Store) -> None:
+        super().__init__(engine, committer)
+        self._store = store
+        self.updates = InFlight()
+        """The updates in place, which no queue holds."""
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
-        engine = self._quick
-        engine._check_outside("call")
-        engine._store.tables.know(table)
-        item = engine._store.service.get(place_of(table, key))
-        return None if item is None else engine._store.items[table].row(item, key)
+        self._engine._check_outside("call")
+        self._store.tables.know(table)
+        item = self._store.service.get(place_of(table, key))
+        return None if item is None else self._store.items[table].row(item, key)
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         return self._read(lambda rows: rows.fetch_many(table, keys))
 
-    def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
-        return self._in_group(
-            table,
-            lambda rows: rows.insert(table, key, row),
-            lambda request: request.write(table, key, row, ABSENT, in_place=False),
-        )
-
     def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
-        # In place: no guard counts it, and so nothing is gained by making it in a group with others.
-        condition = has(guard.name, write_value(guard.value))
-        self._quick._check_outside("call")
-        with self.in_flight:
-            self._quick._check_open()  # a closer sees the one above, or this sees the closer
-            return self._alone(table, lambda request: request.write(table, key, row, condition, in_place=True))
-
-    def put(self, table: AnyTable, key: Key, row: Row) -> None:
-        self._in_group(
-            table,
-            lambda rows: rows.put(table, key, row),
-            lambda request: request.write(table, key, row, ANY, in_place=False),
-        )
-
-    def remove(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
-        condition: Condition = PRESENT if guard is None else has(guard.name, write_value(guard.value))
-        return self._in_group(
-            table,
-            lambda rows: rows.remove(table, key, guard),
-            lambda request: request.remove(table, key, condition),
-            touches=(table, key),
-        )
+        self._engine._check_outside("call")
+        with self.updates:
+            self._engine._check_open()  # whoever closes sees this one, or this sees that it is closed
+            return retried(lambda: self._replace_alone(table, key, row, guard))
 
     def clock(self) -> int:
-        self._quick._check_outside("call")
-        return self._quick._store.service.clock.now()
+        self._engine._check_outside("call")
+        return self._store.service.clock.now()
 
-    def _in_group(
-        self,
-        table: AnyTable,
-        change: Callable[..., object],
-        part: Part,
-        touches: tuple[AnyTable, Key] | None = None,
-    ) -> bool:
-        """Make a change that a guard counts: engines of one process would only be in one another's way at it."""
-        self._quick._check_outside("call")
-        work = Work(change, touches=touches, alone=lambda: self._alone(table, part))
-        return bool(self._quick._committer.submit(work))
+    def _insert_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
+        return self._alone(table, lambda request: request.write(table, key, row, ABSENT, in_place=False))
 
-    def _alone(self, table: AnyTable, part: Part) -> bool:
-        """Make one change with one request; False where its own condition did not hold."""
-        engine = self._quick
-        engine._store.tables.know(table)
-        last: Exception | None = None
-        for attempt in range(RETRIES.attempts):
-            request = Request(engine._store)
-            number = part(request)
-            try:
-                request.send()
-            except Refused as refused:
-                if number in refused.parts:
-                    return False
-                last = refused  # the guard was another than known
-            except Rivals as rivals:
-                last = rivals
-                time.sleep(RETRIES.pause(attempt))
-            else:
-                return True
-        raise Conflict(f"{table.name}: others won {RETRIES.attempts} times in a row") from last
+    def _replace_alone(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
+        condition = has(guard.name, write_value(guard.value))
+        return self._alone(table, lambda request: request.write(table, key, row, condition, in_place=True))
+
+    def _put_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
+        return self._alone(table, lambda request: request.write(table, key, row, ANY, in_place=False))
+
+    def _remove_alone(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
+        condition = PRESENT if guard is None else has(guard.name, write_value(guard.value))
+        return self._alone(table, lambda request: request.remove(table, key, condition))
+
+    def _alone(self, table: AnyTable, add: Callable[[Request], int]) -> bool:
+        """Make the one change that `add` adds with one request; False where its own condition did not hold."""
+        self._store.tables.know(table)
+        request = Request(self._store)
+        change = add(request)
+        try:
+            request.send()
+        except Refused as refused:
+            if change in refused.parts:
+                return False
+            raise Rivals(f"{table.name}: a guard was changed meanwhile") from refused
+        return True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from strongroom.engine import (
+    Backoff,
     Claims,
     Committer,
     Durability,
@@ -21,7 +22,7 @@ from strongroom.engine import (
     Work,
     WritableRows,
 )
-from strongroom.engines.dynamodb.calls import RETRIES, QuickCalls
+from strongroom.engines.dynamodb.calls import DynamoCalls
 from strongroom.engines.dynamodb.guards import Guards
 from strongroom.engines.dynamodb.items import Items
 from strongroom.engines.dynamodb.migration import MigrationRows
@@ -34,6 +35,9 @@ from strongroom.engines.dynamodb.transactions import Transactions
 from strongroom.errors import Conflict, StrongroomError
 
 T = TypeVar("T")
+
+RETRIES: Final = Backoff(attempts=16, first_ms=5, cap_ms=250)
+"""How often functions run that lose to rivals; a try takes some milliseconds."""
 
 _MOST_IN_GROUP: Final = 48
 """The most write functions in one transaction, which has a hundred items at most."""
@@ -110,8 +114,8 @@ class DynamoEngine(Engine):
         }
 
     def _single_calls(self) -> WritableRows:
-        self._quick = QuickCalls(self)
-        return self._quick
+        self._calls = DynamoCalls(self, self._committer, self._store)
+        return self._calls
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         observations = Observations()
@@ -149,7 +153,7 @@ class DynamoEngine(Engine):
 
     def _close(self) -> None:
         self._committer.close()
-        self._quick.in_flight.wait()
+        self._calls.updates.wait()
         self._store.service.close()
 
     def _forked(self) -> None:

@@ -14,7 +14,7 @@ import boto3
 from botocore.config import Config
 
 from strongroom.engine import Backoff
-from strongroom.engines.dynamodb.clock import ServiceClock
+from strongroom.engines.dynamodb.clock import clock_of
 from strongroom.engines.dynamodb.faults import FAULTS, is_conflict, is_passing, translate
 from strongroom.engines.dynamodb.places import PARTITION, SORT, Place, key_of, place_in
 from strongroom.errors import Conflict, StrongroomError
@@ -78,7 +78,7 @@ class Service:
         self.client = client
         self.table = table
         self.timeout = timeout_ms / 1000
-        self.clock = ServiceClock()
+        self.clock = clock_of(client.meta.endpoint_url, os.getpid())
 
     def call(self, operation: str, **arguments: Any) -> Item:
         """What the service answers to a call that may be made more than once.
