@@ -33,6 +33,7 @@ from strongroom.engines.etcd.messages import (
     RangeRequest,
     RequestOp,
     TxnRequest,
+    TxnResponse,
 )
 from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
 
@@ -40,7 +41,11 @@ _SWEEP_EVERY: Final = 64
 """How many commits leave their marks before one of them removes those."""
 _KEPT_MS: Final = 7 * 24 * 3_600_000
 """How long the marks of engine objects that are gone are kept, for whoever still has a token."""
-_SWEPT_AT_ONCE: Final = 100
+_ASKED_FOR_MS: Final = _KEPT_MS - 24 * 3_600_000
+"""How long tokens are answered for: a day less, as machines' clocks differ."""
+_SWEPT_AT_ONCE: Final = 1000
+_CHECK_DIGITS: Final = 8
+"""How many hex digits at the end of a token show that it is one of this store's."""
 _OVERHEAD: Final = 512
 """How many bytes the servers add to a request before they measure it, at most."""
 
@@ -96,32 +101,26 @@ class Commits:
             key = self._next()
             request = self._request(key, compares, changes)
             try:
-                answer = self._members.once(request, deadline)
-            except Lost as lost:
-                outcome.kept = self._find_out(key, deadline, lost)
-                if not outcome.kept:
-                    raise Rivals(f"a commit was lost on its way: {lost}") from lost.__cause__
-                return True
+                outcome.kept = _was_kept(self._members.once(request, deadline))
             except StrongroomError:
                 raise
-            except BaseException:
-                # Ctrl-C: whoever pressed it is told the truth all the same.
-                outcome.kept = self._find_out(key, deadline, Lost("interrupted"))
-                raise
-            outcome.kept = answer.succeeded
-            if not answer.succeeded and (there := answer.responses[0].response_range.kvs):
-                # A request that was carried twice finds its own mark; one that somebody gave up for it, a fence.
-                outcome.kept = _decoded(there[0]).kept
+            except BaseException as fault:
+                # Its answer was lost; or Ctrl-C, and whoever pressed it is told the truth all the same.
+                outcome.kept = outcome.kept or self._find_out(key, deadline, fault)
+                if not isinstance(fault, Lost):
+                    raise
                 if not outcome.kept:
-                    raise Rivals("a commit was given up before it arrived")
+                    raise Rivals(f"a commit was lost on its way ({fault})") from fault.__cause__
             return outcome.kept
 
     def settle(self, token: str) -> bool:
         """Whether the commit of a token was kept; if it was not, it never will be."""
-        name, check = token[:-8], token[-8:]
-        if len(token) != 32 or not token.isascii() or check != self._check(name):
+        named, check = token[:-_CHECK_DIGITS], token[-_CHECK_DIGITS:]
+        if len(token) != 40 or not token.isascii() or check != self._check(named):
             raise InvalidArgument("etcd: the token is not one of this store")
-        return self._fence(self._layout.marks[0] + name.encode(), self._members.deadline())
+        if self._clock.now() - int(named[-8:], 16) * 1000 > _ASKED_FOR_MS:
+            raise InvalidArgument("etcd: the token is too old: read what was written instead")
+        return self._fence(self._layout.marks[0] + named[:-8].encode(), self._members.deadline())
 
     def close(self) -> None:
         """Remove the marks that nobody can ask for any more, those of engine objects long gone among them."""
@@ -133,9 +132,13 @@ class Commits:
         listed = RequestOp(request_range=RangeRequest(key=first, range_end=end, limit=_SWEPT_AT_ONCE))
         pairs = self._members.repeat(TxnRequest(success=[listed]), deadline).responses[0].response_range.kvs
         before = self._clock.now() - _KEPT_MS
-        old = [DeleteRangeRequest(key=pair.key) for pair in pairs if _decoded(pair).made_at < before]
+        old = [
+            RequestOp(request_delete_range=DeleteRangeRequest(key=pair.key))
+            for pair in pairs
+            if _decoded(pair).made_at < before
+        ]
         if old:
-            self._members.repeat(TxnRequest(success=[RequestOp(request_delete_range=one) for one in old]), deadline)
+            self._members.repeat(TxnRequest(success=old[: self.limits.operations]), deadline)
 
     def _next(self) -> bytes:
         self._number += 1
@@ -155,10 +158,10 @@ class Commits:
             success=self._grouped(operations, len(compares) + 1),
             failure=[RequestOp(request_range=RangeRequest(key=key))],
         )
-        size, most = request.ByteSize(), self.limits.request_bytes - _OVERHEAD
-        if size > most:
+        size, limit = request.ByteSize(), self.limits.request_bytes
+        if size > limit - _OVERHEAD:
             raise TooLarge(
-                f"etcd: the transaction has {size} bytes, and the servers take {most} in a request: write less at "
+                f"etcd: the transaction has {size} bytes, and the servers take {limit} in a request: write less at "
                 "once, or raise --max-request-bytes there and max_request_bytes in the URL"
             )
         return request
@@ -183,17 +186,18 @@ class Commits:
             f"{most} operations in a list: write less at once, or raise --max-txn-ops there and max_txn_ops in the URL"
         )
 
-    def _find_out(self, key: bytes, deadline: float, lost: Lost) -> bool:
-        """What became of a commit whose answer was lost."""
-        name = key[len(self._layout.marks[0]) :].decode()
+    def _find_out(self, key: bytes, deadline: float, why: BaseException) -> bool:
+        """What became of a commit that nobody answered for."""
+        named = f"{key[len(self._layout.marks[0]) :].decode()}{self._clock.now() // 1000:08x}"
         # A fence must stand for as long as the commit may arrive, and a mark until its token was asked for.
         self._lane, self._number = secrets.token_hex(8), 0
         try:
             return self._fence(key, deadline)
-        except Unavailable as fault:
+        except (Unavailable, KeyboardInterrupt) as fault:
+            lost = str(why) or "it was interrupted"
             raise CommitUnknown(
-                f"etcd: the answer to a commit was lost ({lost}), and what became of it could not be found out in time",
-                token=name + self._check(name),
+                f"etcd: the answer to a commit was lost ({lost}), and what became of it was not found out in time",
+                token=named + self._check(named),
             ) from fault
 
     def _fence(self, key: bytes, deadline: float) -> bool:
@@ -210,8 +214,20 @@ class Commits:
     def _mark(self, *, kept: bool) -> bytes:
         return msgspec.msgpack.encode(_Mark(kept, self._clock.now()))
 
-    def _check(self, name: str) -> str:
-        return hashlib.blake2b(name.encode(), digest_size=4, key=self._layout.root[:64]).hexdigest()
+    def _check(self, named: str) -> str:
+        digest = hashlib.blake2b(self._layout.root, person=b"strongroom.token")
+        digest.update(named.encode())
+        return digest.hexdigest()[:_CHECK_DIGITS]
+
+
+def _was_kept(answer: TxnResponse) -> bool:
+    """Whether a commit was kept; raises `Rivals` where it never will be, whatever was read."""
+    if answer.succeeded or not (there := answer.responses[0].response_range.kvs):
+        return answer.succeeded
+    # One that was carried twice finds its own mark; one that somebody gave up before it arrived, a fence.
+    if not _decoded(there[0]).kept:
+        raise Rivals("a commit was given up before it arrived")
+    return True
 
 
 def _decoded(pair: KeyValue) -> _Mark:
