@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +136,26 @@ class TestWatchdog:
         stuck.set()
         assert "did not end within" in report.failed[0].error
         assert "reads.py" in report.failed[0].error
+
+    def test_what_is_left_of_a_stuck_case_can_not_meddle_with_the_next(self) -> None:
+        freed = threading.Event()
+        left: list[BaseException] = []
+
+        def stuck(kit: Kit) -> None:
+            kit.engine.count(MARKS, limit=1)
+            freed.wait(30)
+            try:
+                kit.fresh()
+            except Failed as fault:
+                left.append(fault)
+
+        harness = memory()
+        assert run_case(harness, Case("stuck", "W1", stuck), MEMORY, timeout=0.2).status == "failed"
+        freed.set()
+        deadline = time.monotonic() + 30
+        while not left and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert str(left[0]) == "the case was given up"
 
     def test_the_next_case_has_a_store_of_its_own(self) -> None:
         seen = []

@@ -53,7 +53,8 @@ def test_a_proxy_stands_before_every_server_where_a_fault_of_the_network_is_want
         harness.wanted = frozenset({Ability.TAMPER})
         assert harness._reached("mysql://u:p%40@[::1]:7/kit?hosts=b:2,c") == "mysql://u:p%40@[::1]:7/kit?hosts=b:2,c"
         harness.wanted = frozenset({Ability.LOST_ANSWER})
-        reached = StoreUrl.parse(harness._reached("mysql://u:p%40@[::1]:7/kit?hosts=b:2,c,[::1]:7"))
+        reached = StoreUrl.parse(harness._reached("mysql://u:p%40@[::1]:7/kit?ssl_ca=/a.pem&hosts=b:2,c,[::1]:7"))
+        assert (reached.options["ssl"], "ssl_ca" in reached.options) == ("0", False)  # the proxy reads what goes by
         user, _, rest = reached.place.rpartition("@")
         first, _, database = rest.partition("/")
         hosts = reached.options["hosts"].split(",")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from strongroom.conformance.backdoors.mysql import MysqlBackDoor
@@ -15,6 +16,7 @@ class MysqlHarness(ServerHarness):
     """As `ServerHarness`, for ``mysql://USER:PASSWORD@HOST:PORT/DATABASE``."""
 
     port = 3306
+    plain: ClassVar = {"ssl": "0"}
     wire = MysqlWire
     sockets = frozenset({"unix_socket"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from strongroom.conformance.backdoors.postgres import PostgresBackDoor
 from strongroom.conformance.harnesses.servers import ServerHarness
@@ -19,6 +19,7 @@ class PostgresHarness(ServerHarness):
     """As `ServerHarness`, for ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME``."""
 
     port = 5432
+    plain: ClassVar = {"sslmode": "disable"}
     wire = PostgresWire
     sockets = frozenset({"host", "hostaddr"})
 

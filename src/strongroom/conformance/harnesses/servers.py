@@ -36,6 +36,8 @@ class ServerHarness(SqlHarness):
     """
 
     port: ClassVar[int]
+    plain: ClassVar[dict[str, str]]
+    """The options that keep a connection from being encrypted: a proxy must read it."""
     wire: ClassVar[Callable[[], Wire]]
     proxied: ClassVar[frozenset[Ability]] = THROUGH_PROXY
     """What takes a proxy."""
@@ -150,6 +152,7 @@ class ServerHarness(SqlHarness):
             address, slash, rest = place.partition("/")
             user, at, server = address.rpartition("@")
             through = ",".join(map(self._through, server.split(",")))
+            all_options = {k: v for k, v in all_options.items() if not k.startswith("ssl")} | self.plain
             place = f"{user}{at}{through}{slash}{rest}"
             if "hosts" in all_options:
                 all_options["hosts"] = ",".join(map(self._through, all_options["hosts"].split(",")))
