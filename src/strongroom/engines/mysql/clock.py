@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -15,6 +16,8 @@ _FRESH_S: Final = 1.0
 
 
 _clocks: Final[weakref.WeakValueDictionary[frozenset[Address], ServerClock]] = weakref.WeakValueDictionary()
+
+os.register_at_fork(after_in_child=_clocks.clear)  # a thread that the child has not may hold a clock's lock
 
 
 class ServerClock:

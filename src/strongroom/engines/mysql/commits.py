@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -42,16 +43,20 @@ class Commits:
                 if last and (not link.fit or (failed == len(packet) - 1 and number_of(fault) != DEADLOCK)):
                     return self._settled(token, translate(fault))
                 raise _lost_before_commit(fault) if not link.fit else translate(fault) from fault
-        self._marks.acknowledge(token)
         return answers
 
-    def forget(self, *, all_of_them: bool = False) -> None:
-        """Remove marks that nobody will ask for, if there are enough of them to be worth a trip.
+    def acknowledge(self, link: Link, token: str) -> None:
+        """Nobody will ask for this transaction any more: its mark may go, on `link`, when there are enough such.
 
         That is no part of any transaction, and conflicts with none.
         """
-        if statement := self._marks.forget(all_of_them=all_of_them):
-            with self._links.lent() as link:
+        self._marks.acknowledge(token)
+        self.forget(link)
+
+    def forget(self, link: Link, *, all_of_them: bool = False) -> None:
+        """Remove marks that nobody will ask for."""
+        if link.fit and (statement := self._marks.forget(all_of_them=all_of_them)):
+            with contextlib.suppress(StrongroomError):  # those that are left go with the old ones, some day
                 link.ask(statement)
 
     def settle(self, token: str) -> bool:

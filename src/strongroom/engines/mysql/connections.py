@@ -16,7 +16,7 @@ from pymysql.converters import conversions
 
 from strongroom.engines.mysql.faults import FAULTS, Lost, is_lost, translate
 from strongroom.engines.mysql.options import Address, MysqlOptions
-from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
+from strongroom.errors import Closed, InvalidArgument, StrongroomError, Unavailable
 from strongroom.records import Row
 
 _SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE"
@@ -93,8 +93,8 @@ class Link:
         """What was answered on the last trip, up to a statement that failed."""
         self.fit = True
         """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
-        self.used = False
-        """Whether it was used before."""
+        self._mine = True
+        """Whether it is this process's."""
 
     def trip(self, statements: Sequence[str]) -> list[Answer]:
         """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.
@@ -113,7 +113,7 @@ class Link:
             # A fault of the server's ends what was sent, and the connection stands.
             self.fit = self._connection.open and not is_lost(fault)
             raise
-        self.fit = self.used = True
+        self.fit = True
         return answers
 
     def ask(self, statement: str) -> Sequence[Row]:
@@ -126,16 +126,31 @@ class Link:
         except FAULTS as fault:
             self.fit = self._connection.open and not is_lost(fault)
             raise translate(fault) from fault
-        self.fit = self.used = True
+        self.fit = True
         return rows
+
+    def forsake(self, why: str) -> None:
+        """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""
+        self._cursor = _Gone(why)
+        self._mine = False
 
     def close(self) -> None:
         """Close the connection, whatever state it is in."""
-        if self._connection.open:
+        if self._connection.open and self._mine:
             if self.fit:
                 self._connection.close()
             else:
                 self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
+
+
+class _Gone:
+    """Stands in a forked child where the cursor was."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        raise Closed(self._why)
 
 
 class Connector:

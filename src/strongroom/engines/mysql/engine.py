@@ -34,7 +34,6 @@ from strongroom.engines.mysql.schema import migrating, tables_of
 from strongroom.engines.mysql.session import WriteSession
 from strongroom.engines.mysql.single import QuickCalls
 from strongroom.engines.mysql.statements import TableStatements
-from strongroom.errors import StrongroomError
 
 T = TypeVar("T")
 
@@ -98,7 +97,7 @@ class MysqlEngine(Engine):
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
         def migrate() -> T:
             with self.links.lent() as link, migrating(link, self.options, self.statements, self.links.now) as rows:
-                for statement in (self.marks.create, self.guards.create, self.marks.forget_old):
+                for statement in (self.marks.create, self.guards.create, self.marks.forget_old()):
                     link.ask(statement)
                 return work(rows)
 
@@ -117,9 +116,7 @@ class MysqlEngine(Engine):
 
     def _close(self) -> None:
         self.committer.close()
-        with contextlib.suppress(StrongroomError):  # what is left over is removed by a later migration
-            self.commits.forget(all_of_them=True)
-        self.links.close(self._closed)
+        self.links.close_after(lambda link: self.commits.forget(link, all_of_them=True), self._closed)
 
     def _forked(self) -> None:
-        _leaked.extend(self.links.forsake())
+        _leaked.extend(self.links.forsaken(self._closed))

@@ -11,6 +11,7 @@ from strongroom.engines.mysql.clock import ServerClock
 from strongroom.engines.mysql.connections import NOW_MS, Connector, Link
 from strongroom.engines.mysql.faults import Lost
 from strongroom.engines.sql.pool import Pool
+from strongroom.errors import Closed
 
 T = TypeVar("T")
 
@@ -25,9 +26,13 @@ class Links(Pool[Link]):
         super().__init__(self._connected, Link.close, size=size, timeout_ms=timeout_ms)
         self._connector = connector
         self._clock = clock
+        self._gone = ""
+        """Why the connections are another process's, in a forked child."""
 
     def leave(self, link: Link) -> None:
         """Give a connection back: for others to use if it is fit, and to be closed if it is not."""
+        if self._gone:
+            return
         if link.fit:
             self.give(link)
         else:
@@ -56,6 +61,26 @@ class Links(Pool[Link]):
                 self.leave(link)
             self.drop_idle()
             tries += 1
+
+    def take(self) -> Link:
+        if self._gone:  # looked at before the lock, which a thread that the child has not may hold
+            raise Closed(self._gone)
+        return super().take()
+
+    def close_after(self, last: Callable[[Link], None], why: str) -> None:
+        """Close the connections, and do something on one of them before that."""
+        if self._idle:
+            with self.lent() as link:
+                last(link)
+        self.close(why)
+
+    def forsaken(self, why: str) -> list[Link]:
+        """In a forked child: all connections, of which none can be used here any more; `why` says why not."""
+        self._gone = why
+        links = self.forsake()
+        for link in links:
+            link.forsake(why)
+        return links
 
     def now(self) -> int:
         """The time by the server's clock."""

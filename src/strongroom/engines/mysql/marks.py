@@ -85,10 +85,10 @@ class Marks:
             tokens, self._acknowledged = self._acknowledged, []
         return f"DELETE FROM {self.name} WHERE token IN ({', '.join(map(literal, tokens))})"
 
-    @property
     def forget_old(self) -> str:
-        """Removes marks of transactions that nobody can ask for any more."""
-        return f"DELETE FROM {self.name} WHERE made_at < UNIX_TIMESTAMP() * 1000 - {KEPT_MS}"
+        """Removes marks of transactions that nobody can ask for any more: those whose tokens begin with an old time."""
+        oldest = f"{max(0, self._clock.about() - KEPT_MS):012x}"
+        return f"DELETE FROM {self.name} WHERE token < _binary{literal(oldest)}"
 
     def check(self, token: str) -> None:
         """Raises `InvalidArgument` for what is no token, or one too old for its mark to be there still."""

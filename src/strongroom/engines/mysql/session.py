@@ -93,6 +93,7 @@ class WriteSession(SelectedRows, SessionPort):
             raise
         self.kept = True
         self._begun = False
+        self._commits.acknowledge(link, token)
         for change, answer in zip(sent, answers or (), strict=False):
             if change.count is not None and answer.count != change.count:
                 raise Corrupt(

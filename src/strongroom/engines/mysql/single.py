@@ -105,7 +105,10 @@ class QuickCalls(SingleCalls):
             except StrongroomError:
                 roll_back(link)
                 raise
-            return answers is None or answers[len(before)].count > 0
+            changed = answers is None or answers[len(before)].count > 0
+            if changed:
+                engine.commits.acknowledge(link, token)
+            return changed
 
 
 def roll_back(link: Link) -> None:
