@@ -46,7 +46,8 @@ def write(room: PostgresEngine) -> object:
 def update(room: PostgresEngine) -> object:
     found = room.get(LEASES, "mine")
     assert found is not None
-    return room.update(LEASES, found.replace(version=found.version + 1), expect=found.version)
+    room.update(LEASES, found.replace(version=found.version + 1), expect=found.version)
+    return found
 
 
 def read(room: PostgresEngine) -> object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -178,3 +180,23 @@ def test_what_is_sent_in_pieces_and_answered_in_pieces_comes_through(postgres: A
         room.write(fill)
         assert room.scan(LEASES, limit=10_000) == wide
         assert room.get_many(LEASES, [(lease.runner,) for lease in wide]) == wide
+
+
+COUNTER = """
+import sys, strongroom
+from tests.engines.leases import take_next
+with strongroom.open(sys.argv[1]) as room:
+    for _ in range(100):
+        room.write(lambda transaction: take_next(transaction, "hot"))
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_all_write_the_same_row_all_come_through(postgres: Address) -> None:
+    with prepared(postgres) as room:
+        assert isinstance(room, PostgresEngine)
+        url = postgres.url(schema=room.options.schema)
+        # Four at once, without a pause: each would find that another has committed meanwhile, nearly every time.
+        counters = [subprocess.Popen([sys.executable, "-c", COUNTER, url]) for _ in range(4)]
+        assert [counter.wait() for counter in counters] == [0, 0, 0, 0]
+        assert room.get(LEASES, "hot") == Lease("hot", version=400)

@@ -10,8 +10,8 @@ from strongroom.engine import Guard, SchemaRows
 from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_LOOSE, COMMIT, Call, Statement
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.session import WriteLane
-from strongroom.engines.postgres.statements import IMMUTABLE, MARKS, REFUSE, quoted
-from strongroom.engines.postgres.values import INTEGER, TEXT
+from strongroom.engines.postgres.statements import IMMUTABLE, MARKS, REFUSE, TURNS, quoted
+from strongroom.engines.postgres.values import INTEGER, TEXT, ArrayType
 from strongroom.engines.postgres.wire import Wire
 from strongroom.records import AnyTable, Column, Key, Row
 
@@ -19,12 +19,14 @@ T = TypeVar("T")
 
 _ALONE: Final = Statement("SELECT pg_advisory_xact_lock(?)", [INTEGER])
 _SCHEMA: Final = Statement("SELECT 1 FROM pg_namespace WHERE nspname = ?", [TEXT])
-_TABLES: Final = Statement("SELECT tablename FROM pg_tables WHERE schemaname = ? AND tablename <> ?", [TEXT, TEXT])
+_TABLES: Final = Statement(
+    "SELECT tablename FROM pg_tables WHERE schemaname = ? AND tablename <> ALL (?)", [TEXT, ArrayType(TEXT)]
+)
 
 
 def tables_in(schema: str) -> Call:
     """The call that answers the names of the store's tables."""
-    return _TABLES([schema, MARKS])
+    return _TABLES([schema, (MARKS, TURNS)])
 
 
 def migrate(lane: WriteLane, work: Callable[[SchemaRows], T]) -> T:
@@ -62,6 +64,7 @@ class MigrationRows(AskedRows, SchemaRows):
         if not self._ask(_SCHEMA([self._schema])):
             self._run(Statement(f"CREATE SCHEMA {schema}"))
         self._run(self._lane.marks.create)
+        self._run(Statement(f"CREATE TABLE IF NOT EXISTS {schema}.{quoted(TURNS)} ()"))
         self._run(
             Statement(
                 f"CREATE OR REPLACE FUNCTION {schema}.{quoted(REFUSE)}() RETURNS trigger LANGUAGE plpgsql AS "

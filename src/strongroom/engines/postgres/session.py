@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from psycopg.pq.abc import PGresult
 
-from strongroom.engine import BufferedRows, Refuted, TableChanges
-from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call
+from strongroom.engine import BufferedRows, Refuted, Rivals, TableChanges
+from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call, Statement
 from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.faults import Duplicate, Lost
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.rows import AskedRows
-from strongroom.engines.postgres.statements import TableStatements
+from strongroom.engines.postgres.statements import TURNS, TableStatements, quoted
 from strongroom.engines.postgres.wire import Wire
 from strongroom.engines.sql.clock import ServerClock
 from strongroom.errors import StrongroomError
 
+_IN_TURN: Final = 256
+"""How many transactions take turns with other processes' after rivals won over one."""
+
 
 class WriteLane:
-    """Where the engine's writes go to the server, one transaction at a time."""
+    """Where the engine's writes go to the server, one transaction at a time.
+
+    Where several processes write the same rows again and again (the head of one log, say), nearly every transaction
+    finds that another has committed meanwhile, and all of them together get little done. So after a conflict the next
+    few take turns: they begin with a lock that only such transactions ask for. It is waited for before anything is
+    read, so what is read behind it is what the one before has left.
+    """
 
     def __init__(self, connections: Connections, statements: TableStatements, marks: Marks, clock: ServerClock) -> None:
         self.connections = connections
         self.statements = statements
         self.marks = marks
         self.clock = clock
+        schema, turns = quoted(statements.schema), quoted(TURNS)
+        # Unlike a SELECT, LOCK TABLE makes no snapshot while it waits.
+        self._turn = Statement(f"LOCK TABLE {schema}.{turns} IN SHARE UPDATE EXCLUSIVE MODE")()
+        self._in_turn = 0
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[WriteSession]:
@@ -37,6 +50,19 @@ class WriteLane:
             yield session
         finally:
             session.end()
+
+    def beginning(self, wire: Wire) -> list[Call]:
+        """The calls that begin a transaction."""
+        begin, *setup = wire.beginning(BEGIN_WRITE)
+        if not self._in_turn:
+            return [begin, *setup]
+        self._in_turn -= 1
+        return [begin, self._turn, *setup]
+
+    def notice(self, fault: StrongroomError) -> None:
+        """Say that a transaction failed: after a conflict the next ones take turns."""
+        if isinstance(fault, Rivals):
+            self._in_turn = _IN_TURN
 
     def commit(self, token: str, wire: Wire, *calls: Call) -> list[PGresult] | None:
         """Send `calls`, which make a mark of `token` and end with a commit: their answers.
@@ -48,6 +74,7 @@ class WriteLane:
             answers = wire.trip(*calls)
         except StrongroomError as fault:
             if not wire.broken:
+                self.notice(fault)
                 raise
             if self.marks.find_out(token, fault):
                 return None
@@ -63,7 +90,7 @@ class WriteLane:
         token = self.marks.new()
         wire = self.connections.take()
         try:
-            answers = self.commit(token, wire, *wire.beginning(BEGIN_WRITE), call(token), COMMIT)
+            answers = self.commit(token, wire, *self.beginning(wire), call(token), COMMIT)
             return answers is None or answers[-2].command_tuples == 1
         finally:
             self.connections.done(wire)
@@ -103,7 +130,7 @@ class WriteSession(AskedRows):
         wire = self._taken()
         calls = [self._lane.marks.made(token), *self._calls(changes), COMMIT]
         if not self._begun:
-            calls = [*wire.beginning(BEGIN_WRITE), *calls]
+            calls = [*self._lane.beginning(wire), *calls]
         try:
             self._lane.commit(token, wire, *calls)
             self.kept = True
@@ -134,13 +161,14 @@ class WriteSession(AskedRows):
                 answer = self._begin(wire, call)
         except StrongroomError as fault:
             self.fault = self.fault or fault
+            self._lane.notice(fault)
             raise
         return wire.rows(answer)
 
     def _begin(self, wire: Wire, call: Call) -> PGresult:
         """Begin, and make the first call in the same trip; ask the time too where nobody knows it any more."""
         self._begun = True
-        begin = wire.beginning(BEGIN_WRITE)
+        begin = self._lane.beginning(wire)
         if not self._lane.clock.is_stale:
             return wire.trip(*begin, call)[-1]
         *_, told, answer = wire.trip(*begin, ASK_TIME, call)

@@ -17,6 +17,8 @@ quoted: Final = POSTGRES.name
 
 MARKS: Final = "strongroom_marks"
 """The engine's own table: one row for each commit that was not yet heard of by who made it, see `marks`."""
+TURNS: Final = "strongroom_turns"
+"""An empty table, which is locked by transactions that take turns, see `session`."""
 REFUSE: Final = "strongroom_refuse"
 """The function behind the triggers of immutable tables."""
 IMMUTABLE: Final = "SR001"
