@@ -66,7 +66,7 @@ class FolderRows(SchemaRows):
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         self._begin(table)
         with self._hold():
-            keys = self._keys(table, *KeyRange(prefix, None, False, None, False, limit).bounds(table))
+            keys = self._keys(table, *KeyRange(prefix).bounds(table))
         return min(limit, len(keys))
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:

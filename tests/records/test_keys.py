@@ -89,7 +89,7 @@ def test_key_bytes_lead_back_to_the_key(table: Table[Mixed], key: tuple[Any, ...
 def test_a_prefix_bounds_exactly_the_keys_that_begin_with_it(
     table: Table[Mixed], key: tuple[Any, ...], other: tuple[Any, ...], shared: int
 ) -> None:
-    low, high = KeyRange(key[:shared], None, False, None, False, 1).bounds(table)
+    low, high = KeyRange(key[:shared]).bounds(table)
     encoded = encode_key(table, other)
     assert (low <= encoded and (high is None or encoded < high)) == (other[:shared] == key[:shared])
 

@@ -104,7 +104,7 @@ class ReadOperations(Generic[S]):
         `after` is the stored key to go on from, excluded. This is how `verify` names every bad row and goes on (R4).
         """
         check_limit(table, limit)
-        rows = self._rows.fetch_range(table, KeyRange((), after, after is not None, None, False, limit))
+        rows = self._rows.fetch_range(table, KeyRange(lower=after, lower_open=after is not None, limit=limit))
         return [(table.key_of(row), self._examined(table, row)) for row in rows]
 
     def _examined(self, table: Table[R], row: Row) -> R | Corrupt:

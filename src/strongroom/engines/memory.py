@@ -117,7 +117,7 @@ class _Snapshot(Rows):
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         count = 0
         with self._store.latch:
-            low, high = KeyRange(prefix, None, False, None, False, limit).bounds(table)
+            low, high = KeyRange(prefix).bounds(table)
             for _row in self._walk(table, low, high, reverse=False):
                 count += 1
                 if count == limit:

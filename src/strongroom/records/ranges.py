@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from strongroom.errors import InvalidArgument
 from strongroom.records.keys import after_all, encode_key
@@ -14,8 +13,7 @@ MAX_LIMIT: Final = 10_000
 """The most rows that one scan or count may ask for; walk in pages beyond that."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(NamedTuple):
     """A bounded run of keys, in declared key order, that begin with `prefix`.
 
     `lower` and `upper` are values of the key columns that follow the prefix. The rows in range are those whose
@@ -23,12 +21,12 @@ class KeyRange:
     `reverse` walks from the end; at most `limit` rows are wanted.
     """
 
-    prefix: Key
-    lower: Key | None
-    lower_open: bool
-    upper: Key | None
-    reverse: bool
-    limit: int
+    prefix: Key = ()
+    lower: Key | None = None
+    lower_open: bool = False
+    upper: Key | None = None
+    reverse: bool = False
+    limit: int = MAX_LIMIT
 
     def bounds(self, table: AnyTable) -> tuple[bytes, bytes | None]:
         """The range as key bytes: from the first, included, to the second, excluded (None: to the end)."""
@@ -60,8 +58,8 @@ def key_range(
     check_limit(table, limit)
     leading = table.store_key(prefix, partial=True)
     rest = len(table.key) - len(leading)
-    lower = _bound(table, "start", start, len(leading), rest)
-    upper = _bound(table, "stop", stop, len(leading), rest)
+    lower = None if start is None else _bound(table, "start", start, len(leading), rest)
+    upper = None if stop is None else _bound(table, "stop", stop, len(leading), rest)
     lower_open = False
     if after is not None:
         if len(after) != rest or not rest:
@@ -83,9 +81,7 @@ def check_limit(table: AnyTable, limit: int) -> None:
         raise InvalidArgument(f"{table.name}: a limit is an integer from 1 to {MAX_LIMIT}")
 
 
-def _bound(table: AnyTable, name: str, values: Sequence[Any] | None, offset: int, rest: int) -> Key | None:
-    if values is None:
-        return None
+def _bound(table: AnyTable, name: str, values: Sequence[Any], offset: int, rest: int) -> Key:
     if isinstance(values, str | bytes) or not 1 <= len(values) <= rest:
         raise InvalidArgument(f"{table.name}: {name} is a tuple of 1 to {rest} values for the columns after the prefix")
     return table.store_key_part(values, offset)

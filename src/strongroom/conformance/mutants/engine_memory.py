@@ -281,7 +281,7 @@ def memory_limit_off_by_one(patch: Patches) -> None:
     fetch_range = memory._Snapshot.fetch_range
 
     def generous(self: Any, table: AnyTable, wanted: KeyRange) -> list[Row]:
-        more = KeyRange(wanted.prefix, wanted.lower, wanted.lower_open, wanted.upper, wanted.reverse, wanted.limit + 1)
+        more = wanted._replace(limit=wanted.limit + 1)
         return fetch_range(self, table, more)
 
     patch.method(memory._Snapshot, "fetch_range", generous)

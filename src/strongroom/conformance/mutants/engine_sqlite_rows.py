@@ -46,8 +46,8 @@ def sqlite_inserts_carried_together_are_not_counted(patch: Patches) -> None:
 def sqlite_version_check_dropped(patch: Patches) -> None:
     """An update asks for the key alone: the last writer wins."""
 
-    def replace(self: Any, key: Key, row: Row, _guarded: str, _value: Stored) -> tuple[str, tuple[Stored, ...]]:
-        return f"{self._replace}1", (*self._values(row), *key)
+    def replace(self: Any, key: Key, row: Row, guarded: str, _value: Stored) -> tuple[str, tuple[Stored, ...]]:
+        return self._replace[guarded].rpartition(" AND ")[0], (*self._values(row), *key)
 
     patch.method(Statements, "replace", replace)
 
@@ -57,7 +57,7 @@ def sqlite_version_at_least_is_enough(patch: Patches) -> None:
     """An update goes through where the stored version is not less than the expected one."""
 
     def replace(self: Any, key: Key, row: Row, guarded: str, value: Stored) -> tuple[str, tuple[Stored, ...]]:
-        return f"{self._replace}{statements.quoted(guarded)} >= ?", (*self._values(row), *key, value)
+        return f"{self._replace[guarded].removesuffix('= ?')}>= ?", (*self._values(row), *key, value)
 
     patch.method(Statements, "replace", replace)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 from strongroom.engines.sql.dialect import Dialect
@@ -70,21 +71,27 @@ class RangeStatement:
         )
         end = f" ORDER BY {order} LIMIT {dialect.hole}"
         walks = [f"SELECT {columns} FROM {source}{f' WHERE {run.text}' if run.text else ''}" for run in runs]
-        self._bounded = len(runs) > 1 and not dialect.merges_walks
-        if self._bounded:
+        several = len(runs) > 1 and not dialect.merges_walks
+        if several:
             walks = [f"({walk}{end}{locking})" for walk in walks]
         self.sql = " UNION ALL ".join(walks) + end + (locking if len(walks) == 1 else "")
-        self._holes = [run.holes for run in runs]
+        # All of a range's values stand in one row, so that binding them is one step.
+        lower, upper = fixed, fixed + len(wanted.lower or ())
+        first_of = {"prefix": 0, "lower": lower, "upper": upper}
+        limit = upper + len(wanted.upper or ())
+        bound: list[int] = []
+        for run in runs:
+            bound += [first_of[side] + i for side, i in run.holes]
+            if several:
+                bound.append(limit)
+        bound.append(limit)
+        self._pick = None if bound == [*range(limit + 1)] else itemgetter(*bound)
 
     def bind(self, wanted: KeyRange) -> tuple[Stored, ...]:
         """What binds to the statement for one range of its shape."""
-        values = {"prefix": wanted.prefix, "lower": wanted.lower or (), "upper": wanted.upper or ()}
-        bound: list[Stored] = []
-        for holes in self._holes:
-            bound += [values[side][i] for side, i in holes]
-            if self._bounded:
-                bound.append(wanted.limit)
-        return (*bound, wanted.limit)
+        values = (*wanted.prefix, *(wanted.lower or ()), *(wanted.upper or ()), wanted.limit)
+        bound: tuple[Stored, ...] = values if self._pick is None else self._pick(values)
+        return bound
 
 
 class _Bounds:

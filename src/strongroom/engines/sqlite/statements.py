@@ -41,8 +41,11 @@ class Statements:
         )
         self.insert = f"{''.join(self._insert)} DO NOTHING"
         self.put = f"{''.join(self._insert)} DO UPDATE SET {fresh}"
-        self._replace = f"UPDATE {self._name} SET {sets} WHERE {where} AND "
         self.remove = f"DELETE FROM {self._name} WHERE {where}"
+        # One text for each column that may guard a row: the driver finds a text that it knows by its hash.
+        guards = {name: f"{where} AND {quoted(name)} = ?" for name in (*table.index, SEAL)}
+        self._replace = {name: f"UPDATE {self._name} SET {sets} WHERE {guard}" for name, guard in guards.items()}
+        self._remove = {name: f"DELETE FROM {self._name} WHERE {guard}" for name, guard in guards.items()}
         self._values = _tuple_getter([i for i, _ in values])
         self._ranges: dict[tuple[Any, ...], RangeStatement] = {}
 
@@ -53,11 +56,11 @@ class Statements:
 
     def replace(self, key: Key, row: Row, guarded: str, value: Stored) -> tuple[str, Bindings]:
         """The statement that puts `row` over the one whose column `guarded` holds `value`."""
-        return f"{self._replace}{quoted(guarded)} = ?", (*self._values(row), *key, value)
+        return self._replace[guarded], (*self._values(row), *key, value)
 
     def remove_guarded(self, key: Key, guarded: str, value: Stored) -> tuple[str, Bindings]:
         """The statement that removes the row whose column `guarded` holds `value`."""
-        return f"{self.remove} AND {quoted(guarded)} = ?", (*key, value)
+        return self._remove[guarded], (*key, value)
 
     def tally(self, prefix: Key, limit: int) -> tuple[str, Bindings]:
         """The statement that counts the keys that begin with `prefix`, no further than `limit`."""
