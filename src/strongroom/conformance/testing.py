@@ -27,6 +27,7 @@ def conformance_tests(
     *,
     clauses: Collection[str] = (),
     cases: Collection[str] = (),
+    quick: Collection[str] | None = None,
     timeout: float | None = None,
     kills: int = KILLS,
 ) -> Callable[..., None]:
@@ -35,6 +36,8 @@ def conformance_tests(
     Arguments:
         make: called for each case with a folder of its own; the harness it answers is closed afterwards. Its other
             parameters, if it has any, name fixtures that it gets, as in ``lambda folder, server: UrlHarness(...)``.
+        quick: the clauses whose cases carry the marker only if they are slow by nature, where setting up a store takes
+            so long that all others are to carry it; None for all.
         clauses, cases, timeout, kills: as for `run`.
 
     Raises `Unsupported` where pytest is not installed, `InvalidArgument` for a clause or case that the kit has not.
@@ -45,7 +48,11 @@ def conformance_tests(
         raise Unsupported("conformance tests need pytest: pip install 'strongroom[conformance]'") from missing
 
     chosen = [
-        pytest.param(one, id=f"{one.clause}-{one.name}", marks=[pytest.mark.slow] if one.slow else [])
+        pytest.param(
+            one,
+            id=f"{one.clause}-{one.name}",
+            marks=[pytest.mark.slow] if one.slow or (quick is not None and one.clause not in quick) else [],
+        )
         for one in select(clauses=clauses, cases=cases, slow=True)
     ]
 

@@ -308,6 +308,7 @@ def while_the_server_is_away_every_call_says_so_and_work_goes_on_afterwards(kit:
         for name, call in calls.items():
             fault = checks.raises(Unavailable, f"{name}, the server away", call, hiding=["secret"])
             checks.true(fault.retryable, "Unavailable is retryable")
+            checks.true("\n" not in str(fault), f"{name}: a message is one line: {str(fault)!r}")
             checks.true(_root(fault) is not fault, f"{name}: the fault should have the driver's as its cause")
             checks.true(not isinstance(_root(fault), StrongroomError), f"{name}: the cause should be the driver's")
     for name, call in calls.items():
