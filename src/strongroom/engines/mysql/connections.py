@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,6 +144,23 @@ class Link:
                 self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
 
 
+class _Connection(Connection):
+    """The driver's, which loads every authority that the machine trusts anew for each connection, to ask none."""
+
+    def _create_ssl_ctx(self, given: dict[str, Any]) -> ssl.SSLContext:
+        make = super()._create_ssl_ctx  # type: ignore[misc]
+        if given:
+            context: ssl.SSLContext = make(given)
+            return context
+        if not _unverified:
+            _unverified.append(make({}))
+        return _unverified[0]
+
+
+_unverified: Final[list[ssl.SSLContext]] = []
+"""What encrypts where the server offers it, and nobody said whom to trust."""
+
+
 class _Gone:
     """Stands in a forked child where the cursor was."""
 
@@ -193,7 +211,7 @@ class Connector:
         host, port = address
         arguments: dict[str, Any] = dict(options.tls)
         try:
-            connection: Connection[Any] = pymysql.connect(
+            connection = _Connection(
                 host=host,
                 port=port,
                 unix_socket=options.unix_socket or None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from strongroom.engine import (
@@ -12,17 +11,15 @@ from strongroom.engine import (
     Durability,
     Engine,
     GroupRunner,
-    Rivals,
     Rows,
     SchemaRows,
     Sharing,
     Strength,
     Work,
     WritableRows,
-    retry,
+    retried,
 )
 from strongroom.engines.mysql import snapshots
-from strongroom.engines.mysql.clock import ServerClock
 from strongroom.engines.mysql.commits import Commits
 from strongroom.engines.mysql.connections import Connector, Link
 from strongroom.engines.mysql.description import describe
@@ -31,9 +28,10 @@ from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.schema import migrating, tables_of
-from strongroom.engines.mysql.session import WriteSession
+from strongroom.engines.mysql.session import WriteLane
 from strongroom.engines.mysql.single import QuickCalls
 from strongroom.engines.mysql.statements import TableStatements
+from strongroom.engines.sql.clock import ServerClock
 
 T = TypeVar("T")
 
@@ -47,13 +45,14 @@ class MysqlEngine(Engine):
     def __init__(self, options: MysqlOptions, *, seal_key: bytes | None = None) -> None:
         """Raises as `strongroom.open`."""
         self.options = options
-        self._clock = ServerClock.of(options.hosts)
-        self.links = Links(Connector(options), self._clock, size=options.pool, timeout_ms=options.timeout_ms)
+        clock = ServerClock.of((options.hosts, options.unix_socket))
+        self.links = Links(Connector(options), clock, size=options.pool, timeout_ms=options.timeout_ms)
         self.statements = TableStatements(options.database)
-        self.marks = Marks(options.database, self._clock)
-        self.guards = Guards(options.database)
-        self.commits = Commits(self.links, self.marks, options.timeout_ms)
-        self.committer: Committer[Work] = Committer(GroupRunner(self._begin).run)
+        self._marks = Marks(options.database, clock)
+        self._guards = Guards(options.database)
+        self._commits = Commits(self.links, self._marks, options.timeout_ms)
+        self.lane = WriteLane(self.links, self.statements, self._marks, self._commits, self._guards, clock)
+        self._committer: Committer[Work] = Committer(GroupRunner(self.lane.begin).run)
         with self.links.lent() as link:
             server = link.server
         self.claims = Claims(
@@ -76,8 +75,8 @@ class MysqlEngine(Engine):
         `Unavailable` while it can't be known.
         """
         self._check_open()
-        self.marks.check(token)
-        return self.commits.settle(token)
+        self._marks.check(token)
+        return self._commits.settle(token)
 
     def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
         """The server, its settings, the connections to it, and who waits for whose locks."""
@@ -85,38 +84,35 @@ class MysqlEngine(Engine):
         return describe(self.links, self.options)
 
     def _single_calls(self) -> WritableRows:
-        return QuickCalls(self)
+        return QuickCalls(self, self._committer)
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         return snapshots.read(self.links, self.statements, work)
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
-        result: T = self.committer.submit(Work(work, abandoned))
+        result: T = self._committer.submit(Work(work, abandoned))
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
         def migrate() -> T:
             with self.links.lent() as link, migrating(link, self.options, self.statements, self.links.now) as rows:
-                for statement in (self.marks.create, self.guards.create, self.marks.forget_old()):
+                for statement in self._own_tables():
                     link.ask(statement)
                 return work(rows)
 
-        return retry(migrate, on=Rivals)
+        return retried(migrate)
 
     def _tables(self) -> set[str]:
         return self.links.reading(lambda link: tables_of(link.ask, self.options.database))
 
-    @contextlib.contextmanager
-    def _begin(self) -> Iterator[WriteSession]:
-        session = WriteSession(self.links, self.statements, self.marks, self.commits, self.guards, self._clock)
-        try:
-            yield session
-        finally:
-            session.end()
+    def _own_tables(self) -> tuple[str, ...]:
+        """The statements that make what the engine keeps for itself, and clear away what is old of it."""
+        marks, guards = self._marks, self._guards
+        return (marks.create, guards.create, guards.create_turn, marks.forget_old())
 
     def _close(self) -> None:
-        self.committer.close()
-        self.links.close_after(lambda link: self.commits.forget(link, all_of_them=True), self._closed)
+        self._committer.close()
+        self.links.close_after(lambda link: self._commits.forget(link, all_of_them=True), self._closed)
 
     def _forked(self) -> None:
         _leaked.extend(self.links.forsaken(self._closed))

@@ -17,6 +17,8 @@ from strongroom.records import AnyTable, Key, encode_key
 
 TABLE: Final = "strongroom_guards"
 
+_TURN: Final = "('', 0, 0)"
+
 BUCKETS: Final = 64
 """How many guard rows a table has: what falls into one is taken for the same."""
 
@@ -34,6 +36,16 @@ class Guards:
             f"CREATE TABLE IF NOT EXISTS {self.name} (table_name VARBINARY(48) NOT NULL, bucket BIGINT NOT NULL, "
             "n BIGINT NOT NULL, PRIMARY KEY (table_name, bucket)) ENGINE=InnoDB ROW_FORMAT=DYNAMIC"
         )
+
+    @property
+    def create_turn(self) -> str:
+        """Makes the row that transactions lock which take turns, if it is not there."""
+        return f"INSERT INTO {self.name} VALUES {_TURN} ON DUPLICATE KEY UPDATE n = n"
+
+    @property
+    def take_turn(self) -> str:
+        """Waits for the turn of the transaction that asks."""
+        return f"SELECT n FROM {self.name} WHERE table_name = _binary'' AND bucket = 0 FOR UPDATE"
 
     def bump(self, reached: Iterable[tuple[AnyTable, Key]], link: Link) -> list[str]:
         """The statement that writes the guard rows of all that was reached; none where there is but one node."""

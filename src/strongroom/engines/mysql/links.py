@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from strongroom.engine import Stale
-from strongroom.engines.mysql.clock import ServerClock
 from strongroom.engines.mysql.connections import NOW_MS, Connector, Link
 from strongroom.engines.mysql.faults import Lost
+from strongroom.engines.sql.clock import ServerClock
 from strongroom.engines.sql.pool import Pool
 from strongroom.errors import Closed
 
@@ -88,7 +88,7 @@ class Links(Pool[Link]):
 
     def _connected(self) -> Link:
         link = self._connector.connect()
-        self._clock.set(link.now_ms)
+        self._clock.tell(link.now_ms)
         return link
 
 

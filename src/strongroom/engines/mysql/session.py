@@ -7,13 +7,13 @@ first, and two transactions that both go on to write what they read would then e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strongroom.engine import BufferedRows, Refuted, Stale, TableChanges
+from strongroom.engine import BufferedRows, Refuted, Rivals, Stale, TableChanges
 from strongroom.engine import Session as SessionPort
-from strongroom.engines.mysql.clock import ServerClock
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
 from strongroom.engines.mysql.connections import NOW_MS, Answer, Link
 from strongroom.engines.mysql.faults import FAULTS, Duplicate, translate
@@ -22,9 +22,12 @@ from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import SelectedRows
 from strongroom.engines.mysql.statements import LOCKING, TableStatements, batches
+from strongroom.engines.sql.clock import ServerClock
 from strongroom.errors import Corrupt, StrongroomError
-from strongroom.records import AnyTable, Row
+from strongroom.records import AnyTable, Key, Row
 
+_IN_TURN: Final = 256
+"""How many transactions take turns with other processes' after rivals won over one."""
 _ROWS: Final = 200
 """The most rows in one statement."""
 
@@ -39,10 +42,13 @@ class Change:
     """How many rows the server must say that it changed."""
 
 
-class WriteSession(SelectedRows, SessionPort):
-    """One write transaction: what a `GroupRunner` runs a group on. A connection is taken when it is first needed."""
+class WriteLane:
+    """Where an engine's writes go to the server, one transaction at a time.
 
-    locking = LOCKING
+    Where several processes write the same rows again and again (the head of one log, say), most of them end in each
+    other's locks: the gap behind a log's head can be locked by many who then all wait for each other. So after a
+    conflict the next few transactions take turns: before anything else they lock one row that only such ones ask for.
+    """
 
     def __init__(
         self,
@@ -53,47 +59,99 @@ class WriteSession(SelectedRows, SessionPort):
         guards: Guards,
         clock: ServerClock,
     ) -> None:
-        super().__init__(statements)
+        self.links = links
+        self.statements = statements
+        self.marks = marks
+        self.commits = commits
+        self.guards = guards
+        self.server_clock = clock
+        self._in_turn = 0
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[WriteSession]:
+        """A session for one group; what it did not commit is rolled back at the end."""
+        session = WriteSession(self)
+        try:
+            yield session
+        finally:
+            session.end()
+
+    def once(self, table: AnyTable, key: Key, statement: str) -> bool:
+        """Whether a statement on one row, in a transaction of its own, changed anything; once that is kept.
+
+        Raises `Duplicate` where the row that it inserts is there, and as `Commits.send`.
+        """
+        token = self.marks.token()
+        with self.links.lent() as link:
+            # The mark stands for a change: where none was made, none is left, and there is nothing to flush.
+            before = [BEGIN, *self.guards.bump([(table, key)], link)]
+            sent = [*before, statement, self.marks.leave(token, if_changed=True), COMMIT]
+            try:
+                answers = self.commits.send(link, token, sent)
+            except StrongroomError:
+                roll_back(link)
+                raise
+            changed = answers is None or answers[len(before)].count > 0
+            if changed:
+                self.commits.acknowledge(link, token)
+            return changed
+
+    def beginning(self) -> list[str]:
+        """The statements that begin a transaction."""
+        if not self._in_turn:
+            return [BEGIN]
+        self._in_turn -= 1
+        return [BEGIN, self.guards.take_turn]
+
+    def notice(self, fault: StrongroomError) -> None:
+        """Say that a transaction failed: after a conflict the next ones take turns."""
+        if isinstance(fault, Rivals):
+            self._in_turn = _IN_TURN
+
+
+class WriteSession(SelectedRows, SessionPort):
+    """One write transaction: what a `GroupRunner` runs a group on. A connection is taken when it is first needed."""
+
+    locking = LOCKING
+
+    def __init__(self, lane: WriteLane) -> None:
+        super().__init__(lane.statements)
         self.fault: StrongroomError | None = None
         self.kept = False
-        self._links = links
-        self._marks = marks
-        self._commits = commits
-        self._guards = guards
-        self._clock = clock
+        self._lane = lane
         self._link: Link | None = None
         self._begun = False
 
     def clock(self) -> int:
-        return self._clock.now(self._ask_time)
+        return self._lane.server_clock.now(self._ask_time)
 
     def commit(self, rows: BufferedRows) -> None:
-        changes = [change for net in rows.changes() for change in self._changes(net)]
+        changes = [change for net in rows.changes() for change in self._changes(net.guarded())]
         if not changes:
             if self._begun:
                 self._trip([COMMIT])
                 self._begun = False
             return
-        token = self._marks.token()
+        token = self._lane.marks.token()
         link = self._taken()
-        opening = [Change(self._marks.leave(token))]
-        if not self._begun:
-            opening.insert(0, Change(BEGIN))
-        sent = [*opening, *map(Change, self._guards.bump(rows.reached(), link)), *changes, Change(COMMIT)]
+        opening = [] if self._begun else self._lane.beginning()
+        opening += [self._lane.marks.leave(token), *self._lane.guards.bump(rows.reached(), link)]
+        sent = [*map(Change, opening), *changes, Change(COMMIT)]
         self._begun = True
         try:
-            answers = self._commits.send(link, token, [change.statement for change in sent])
+            answers = self._lane.commits.send(link, token, [change.statement for change in sent])
         except Duplicate as fault:
             table = sent[len(link.answers)].table
             raise fault if table is None else Refuted(table) from fault
-        except StrongroomError:
+        except StrongroomError as fault:
+            self._lane.notice(fault)
             raise
         except BaseException as stop:
-            self.kept = self._commits.settle_interrupted(token, stop)
+            self.kept = self._lane.commits.settle_interrupted(token, stop)
             raise
         self.kept = True
         self._begun = False
-        self._commits.acknowledge(link, token)
+        self._lane.commits.acknowledge(link, token)
         for change, answer in zip(sent, answers or (), strict=False):
             if change.count is not None and answer.count != change.count:
                 raise Corrupt(
@@ -106,19 +164,17 @@ class WriteSession(SelectedRows, SessionPort):
         if link is None:
             return
         try:
-            if self._begun and link.fit:
-                link.trip(["ROLLBACK"])
-        except FAULTS:
-            link.fit = False  # closing it rolls back just as well
+            if self._begun:
+                roll_back(link)
         finally:
-            self._links.leave(link)
+            self._lane.links.leave(link)
 
     def _ask(self, statement: str) -> Sequence[Row]:
         if self._begun:
             return self._trip([statement])[-1].rows
         self._taken()
         self._begun = True
-        return self._trip([BEGIN, statement])[-1].rows
+        return self._trip([*self._lane.beginning(), statement])[-1].rows
 
     def _trip(self, statements: Sequence[str]) -> Sequence[Answer]:
         link = self._taken()
@@ -129,15 +185,16 @@ class WriteSession(SelectedRows, SessionPort):
         except FAULTS as fault:
             if link.fit:
                 self.fault = translate(fault)
+                self._lane.notice(self.fault)
             else:
-                self._links.drop_idle()
+                self._lane.links.drop_idle()
                 self.fault = Stale("MySQL: the connection broke before anything was to be kept")
             raise self.fault from fault
 
     def _taken(self) -> Link:
         if self._link is None:
             try:
-                self._link = self._links.take()
+                self._link = self._lane.links.take()
             except StrongroomError as fault:
                 self.fault = fault
                 raise
@@ -154,12 +211,18 @@ class WriteSession(SelectedRows, SessionPort):
         Rows are written over others as they are inserted, many at once: the server counts 2 for each that it changed.
         """
         statements, table = self._statements[net.table], net.table
-        removes, inserts, updates = net.removes, net.inserts, net.updates
-        if not (table.changes.update or table.changes.put):  # rows that were removed and came back as others
-            removes, inserts, updates = [*removes, *map(table.key_of, updates)], [*inserts, *updates], []
         return [
-            *(Change(statements.remove(key), table, 1) for key in removes),
-            *(Change(statements.insert(some), table, len(some)) for some in batches(inserts, _ROWS)),
-            *(Change(statements.put(some), table, 2 * len(some)) for some in batches(updates, _ROWS)),
+            *(Change(statements.remove(key), table, 1) for key in net.removes),
+            *(Change(statements.insert(some), table, len(some)) for some in batches(net.inserts, _ROWS)),
+            *(Change(statements.put(some), table, 2 * len(some)) for some in batches(net.updates, _ROWS)),
             *(Change(statements.put(some), table) for some in batches(net.puts, _ROWS)),
         ]
+
+
+def roll_back(link: Link) -> None:
+    """End the transaction; a connection that can't do it is closed, which does it just as well."""
+    if link.fit:
+        try:
+            link.trip(["ROLLBACK"])
+        except FAULTS:
+            link.fit = False
