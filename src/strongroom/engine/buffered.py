@@ -9,7 +9,7 @@ back without a word to the database.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sortedcontainers import SortedDict
@@ -157,7 +157,7 @@ class BufferedRows(WritableRows):
         if not over:
             return [*self._walk(held, wanted)]
         # Each row that is to go may hide one that the database has.
-        base = self._walk(held, replace(wanted, limit=wanted.limit + len(over) - shown))
+        base = self._walk(held, wanted._replace(limit=wanted.limit + len(over) - shown))
         merged: dict[bytes, Row | None] = {held.place(table.key_of(row)): row for row in base}
         merged.update(over)
         rows = [merged[place] for place in sorted(merged, reverse=wanted.reverse)]
