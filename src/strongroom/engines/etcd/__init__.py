@@ -62,10 +62,10 @@ def _address(server: str) -> str:
 
 def _tls(url: StoreUrl) -> grpc.ChannelCredentials | None:
     files = {name: _read(url, name) for name in ("ca", "cert", "key")}
-    if not url.flag("tls", default=any(files.values())):
-        return None
     if (files["cert"] is None) != (files["key"] is None):
         raise InvalidArgument("etcd URL: cert and key go together")
+    if not url.flag("tls", default=any(file is not None for file in files.values())):
+        return None
     return grpc.ssl_channel_credentials(files["ca"], files["key"], files["cert"])
 
 

@@ -52,7 +52,7 @@ class Snapshot(Rows):
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         self._check(table)
-        everything = KeyRange(prefix, None, False, None, False, limit)
+        everything = KeyRange(prefix=prefix, limit=limit)
         return min(limit, self.view.count(self._layout.span(table, everything)))
 
     def _walk(self, table: AnyTable, wanted: KeyRange, *, keys_only: bool = False) -> list[KeyValue]:

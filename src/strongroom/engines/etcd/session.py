@@ -49,7 +49,7 @@ class EtcdSession(Snapshot):
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         self._check(table)
-        return len(self._walk(table, KeyRange(prefix, None, False, None, False, limit), keys_only=True))
+        return len(self._walk(table, KeyRange(prefix=prefix, limit=limit), keys_only=True))
 
     def commit(self, rows: BufferedRows) -> None:
         net = rows.changes()
