@@ -30,7 +30,12 @@ class DynamoBackDoor(ServerBackDoor):
         item = self._client.get_item(TableName=self._name, Key=self._place(table, key), ConsistentRead=True).get("Item")
         if item is None:
             return None
-        return {name: _plain(name, table, item[name]) for name in [*table.index, SEAL] if name in item}
+        # A row from before a column was added has none of it.
+        row: dict[str, Stored] = {
+            column.name: column.stored_default() for column in table.columns if column.since > table.since
+        }
+        row |= {name: _plain(name, table, item[name]) for name in [*table.index, SEAL] if name in item}
+        return row
 
     def tamper(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
         self._client.update_item(
@@ -123,7 +128,9 @@ def _plain(name: str, table: AnyTable, attribute: dict[str, Any]) -> Stored:
         case "N":
             return int(value)
         case "S" if name in table.index and table.columns[table.index[name]].storage == "real":
-            return float(value)
+            with contextlib.suppress(ValueError):  # it was tampered with
+                return float(value)
+            return str(value)
         case _:
             plain: Stored = value
             return plain

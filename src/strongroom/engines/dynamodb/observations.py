@@ -7,7 +7,7 @@ spans. What was read long before the rest has to be looked at once more, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from strongroom.engines.dynamodb.places import Place
@@ -31,7 +31,7 @@ class Observations:
         self._used: dict[Place, str] = {}
         self._until: dict[Place, int] = {}
         """By which call, or later, a place has to be seen unchanged, as something was read on the strength of it."""
-        self.restless: dict[Place, None] = {}
+        self._restless: dict[Place, None] = {}
         """The places that changed while they were looked at, in the order in which that was noticed."""
 
     @property
@@ -43,6 +43,11 @@ class Observations:
         """Begin another run: it relies on nothing yet, but what was seen is remembered."""
         self._used = {}
         self._until = {}
+
+    def likely_to_change(self) -> Iterator[Place]:
+        """The places that were seen to change, the last first; then those where anything was."""
+        yield from reversed(self._restless)
+        yield from (p for p, span in self._spans.items() if span.token and p not in self._restless)
 
     def saw_together(self, tokens: Mapping[Place, str]) -> None:
         """A call saw these places, all at one moment."""
@@ -96,7 +101,7 @@ class Observations:
             span.last = max(span.last, last)
         else:
             self._spans[place] = _Span(token, first, last)
-            self.restless[place] = None
+            self._restless[place] = None
 
 
 _TORN = "changed while it was read"

@@ -81,8 +81,9 @@ class Reading(Rows):
         """Rows that were read beforehand."""
 
     def read_ahead(self) -> None:
-        """Read the rows that changed under earlier runs, from one moment: the others then need only be as before."""
-        places = [place for place in self._seen.restless if not is_guard(place)][-MOST_AT_ONCE:]
+        """Read the rows that are likely to change from one moment: the others then need only be as they were."""
+        rows = (place for place in self._seen.likely_to_change() if not is_guard(place))
+        places = [*islice(rows, MOST_AT_ONCE)]
         if not places:
             return
         found = self._service.get_together(places)
@@ -144,10 +145,13 @@ class Reading(Rows):
     def _look_again(self, places: Sequence[Place]) -> None:
         for some in in_lots(places):
             found = self._service.get_together(some)
-            self._seen.saw_together({place: state_at(place, found.get(place)) for place in some})
-            for place in some:
-                if is_guard(place) and state_at(place, found.get(place)) != self._seen.used[place]:
-                    self._store.guards.learn(place[0], found.get(place))
+            states = {place: state_at(place, found.get(place)) for place in some}
+            self._seen.saw_together(states)
+            changed = [place for place in some if states[place] != self._seen.used[place]]
+            for place in filter(is_guard, changed):
+                self._store.guards.learn(place[0], found.get(place))
+            if changed:
+                return  # the rest can't help any more
 
     def _rely_on_row(self, table: AnyTable, place: Place, item: Item | None) -> None:
         if item is None or table.changes != NEVER:  # or it stays as it is for ever
