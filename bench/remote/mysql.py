@@ -79,9 +79,6 @@ class MysqlAdmin(Admin):
         self._connection = _connect(address)
         self._cursor = self._connection.cursor()
 
-    def connections(self) -> int:
-        return int(self._ask("SELECT count(*) FROM information_schema.processlist WHERE command <> 'Daemon'"))
-
     def flush(self, ask: Callable[[str], Any]) -> str:
         said = int(ask("SELECT @@innodb_flush_log_at_trx_commit"))
         if said != 1:

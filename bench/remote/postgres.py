@@ -70,9 +70,6 @@ class PostgresAdmin(Admin):
     def __init__(self, address: str) -> None:
         self._connection = psycopg.connect(address, autocommit=True)
 
-    def connections(self) -> int:
-        return int(self._ask("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"))
-
     def flush(self, ask: Callable[[str], Any]) -> str:
         said = {name: str(ask(f"SHOW {name}")) for name in ("fsync", "synchronous_commit", "full_page_writes")}
         if set(said.values()) != {"on"}:

@@ -63,10 +63,6 @@ class Admin(ABC):
     """What is asked of a server beside the measurements."""
 
     @abstractmethod
-    def connections(self) -> int:
-        """How many clients there are."""
-
-    @abstractmethod
     def flush(self, ask: Callable[[str], Any]) -> str:
         """What a connection says of its flush; every commit must be flushed, else the comparison would be none.
 
