@@ -7,7 +7,6 @@ import os
 import signal
 import ssl
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +29,36 @@ ASKING: Final = 2.0
 """How many seconds a node gets to answer one question."""
 
 
+STATUS: Final = "/v3/maintenance/status"
+
+
 def store_url(addresses: Sequence[Address], prefix: str, **options: str) -> str:
     """The URL of the store of that prefix, for an engine that asks these nodes, the first of them first."""
     query = f"?{urlencode(options)}" if options else ""
     return f"etcd://{','.join(f'{address.host}:{address.port}' for address in addresses)}/{prefix}{query}"
+
+
+def leader_among(addresses: Sequence[Address]) -> int:
+    """Which of a cluster's nodes leads. Raises `ServerFailed` where none does."""
+    for number, address in enumerate(addresses):
+        if _leads(_ask(f"http://{address.host}:{address.port}{STATUS}", {})):
+            return number
+    raise ServerFailed("the cluster has no leader")
+
+
+def _leads(status: Mapping[str, Any] | None) -> bool:
+    return status is not None and status.get("leader") == status["header"]["member_id"]
+
+
+def _ask(url: str, body: Mapping[str, Any] | None, context: ssl.SSLContext | None = None) -> dict[str, Any] | None:
+    """What a node answers to a request, a POST if that has a body; None when it doesn't."""
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(url, data, ASKING, context=context) as answer:
+            found: dict[str, Any] = json.load(answer)
+    except OSError:
+        return None
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +132,7 @@ class Etcd(Server):
 
     def leads(self) -> bool:
         """Whether it leads its cluster; False when it doesn't answer."""
-        status = self._ask("/v3/maintenance/status", {})
-        return status is not None and status.get("leader") == status["header"]["member_id"]
+        return _leads(self._ask(STATUS, {}))
 
     def pause(self) -> None:
         """Have it stand still (``SIGSTOP``): it takes connections, and answers nothing."""
@@ -120,13 +144,6 @@ class Etcd(Server):
 
     def close(self) -> None:
         super().close()
-        self._release_peer_port()
-
-    def leave(self) -> None:
-        super().leave()
-        self._release_peer_port()
-
-    def _release_peer_port(self) -> None:
         if self._peer_port is not None:
             self._peer_port.release()
 
@@ -161,14 +178,7 @@ class Etcd(Server):
         if self._certificates is not None:
             context = ssl.create_default_context(cafile=str(self._certificates.authority))
             context.load_cert_chain(self._certificates.certificate, self._certificates.key)
-        data = None if body is None else json.dumps(body).encode()
-        url = f"{'https' if context else 'http'}://{self.host}:{self.port}{path}"
-        try:
-            with urllib.request.urlopen(url, data, ASKING, context=context) as answer:
-                found: dict[str, Any] = json.load(answer)
-        except OSError:
-            return None
-        return found
+        return _ask(f"{'https' if context else 'http'}://{self.host}:{self.port}{path}", body, context)
 
 
 class EtcdCluster:
@@ -245,11 +255,6 @@ class EtcdCluster:
             node.close()
         if self._network is not None:
             self._network.close()
-
-    def leave(self) -> None:
-        """Leave a started cluster to its run (see `Server.leave`)."""
-        for node in self.nodes:
-            node.leave()
 
     @property
     def _cuttable(self) -> Network:

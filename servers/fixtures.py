@@ -80,7 +80,6 @@ def _shared(kind: str, make: Callable[[], Server | Galera | EtcdCluster], *, nam
         except BaseException:
             server.close()
             raise
-        server.leave()
         addresses = [server.address] if isinstance(server, Server) else server.addresses
         return [asdict(address) for address in addresses]
 

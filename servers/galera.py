@@ -90,13 +90,6 @@ class Node(MariaDB):
 
     def close(self) -> None:
         super().close()
-        self._release_peer_ports()
-
-    def leave(self) -> None:
-        super().leave()
-        self._release_peer_ports()
-
-    def _release_peer_ports(self) -> None:
         for port in self._peer_ports:
             port.release()
 
@@ -236,11 +229,6 @@ class Galera:
             node.close()
         if self._network is not None:
             self._network.close()
-
-    def leave(self) -> None:
-        """Leave a started cluster to its run (see `Server.leave`)."""
-        for node in self.nodes:
-            node.leave()
 
     @property
     def _cuttable(self) -> Network:

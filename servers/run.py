@@ -100,7 +100,7 @@ class Run:
         """End every server, wait until nothing is left of them, and remove the folder."""
         if not self.folder.exists():
             return
-        if (self.folder / "guard.json").exists():
+        if self.alive.exists():
             os.kill(self.guard, signal.SIGTERM)
             with self.alive.open() as alive:
                 fcntl.flock(alive, fcntl.LOCK_EX)
@@ -108,13 +108,15 @@ class Run:
 
     def _make(self) -> None:
         # Others must be able to pass through it, though not to look around: the servers' user has its folders there.
-        self.folder.mkdir(mode=0o711, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o711)
 
     def _start_guard(self) -> int:
-        self.alive.touch()
         script = Path(__file__).with_name("_guard.py")
         command = [sys.executable, "-I", "-S", str(script), str(self.owner), str(self.folder)]
-        return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL).stdout)
+        started = subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.alive.touch()
+        return int(started.stdout)
 
 
 def _write(path: Path, value: object) -> None:

@@ -44,7 +44,8 @@ class Address:
 class Server(ABC):
     """A private server on this machine: made, it has its data; started, it answers; closed, nothing of it is left.
 
-    As a context manager it starts at the beginning and closes at the end.
+    As a context manager it starts at the beginning and closes at the end. One that is dropped without being closed
+    goes on, and ends with its run.
     """
 
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
@@ -152,10 +153,6 @@ class Server(ABC):
         """End it for good: nothing of it is left, and its folder goes with the run's."""
         if self._process is not None:
             self._process.end()
-        self._port.release()
-
-    def leave(self) -> None:
-        """Leave a started server to its run: it goes on though this object is dropped, and ends when the run does."""
         self._port.release()
 
     def __enter__(self) -> Self:
