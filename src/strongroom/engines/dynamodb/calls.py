@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
+import weakref
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from strongroom.engine import Committer, Engine, Guard, QueuedCalls, Rivals, Work, retried
 from strongroom.engines.dynamodb.changes import ABSENT, ANY, PRESENT, Request, has
@@ -13,27 +16,43 @@ from strongroom.engines.dynamodb.reading import Store
 from strongroom.engines.dynamodb.transactions import Refused
 from strongroom.records import AnyTable, Key, Row
 
+_LOOK: Final = 0.002
+"""Seconds between two looks at whether calls are still under way; one takes several times as long."""
 
-class InFlight:
-    """Counts the calls under way, so that whoever closes can wait for them (C3)."""
+
+class UnderWay:
+    """The calls that are under way, so that whoever closes can wait for them (C3).
+
+    Ctrl-C may strike between any two steps of a call: its ticket is gone with it all the same.
+    """
 
     def __init__(self) -> None:
-        self._count = 0
-        self._changed = threading.Condition()
+        self._tickets: weakref.WeakSet[_Ticket] = weakref.WeakSet()
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> None:
-        with self._changed:
-            self._count += 1
+    def begin(self) -> _Ticket:
+        """A ticket for a call that begins."""
+        ticket = _Ticket()
+        with self._lock:
+            self._tickets.add(ticket)
+        return ticket
 
-    def __exit__(self, *_fault: object) -> None:
-        with self._changed:
-            self._count -= 1
-            self._changed.notify_all()
+    def end(self, ticket: _Ticket) -> None:
+        """Say that the call has ended."""
+        with self._lock:
+            self._tickets.discard(ticket)
 
     def wait(self) -> None:
         """Wait until none is under way."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._count)
+        while True:
+            with self._lock:
+                if not self._tickets:
+                    return
+            time.sleep(_LOOK)
+
+
+class _Ticket:
+    """What a call holds while it is under way."""
 
 
 class DynamoCalls(QueuedCalls):
@@ -46,7 +65,7 @@ class DynamoCalls(QueuedCalls):
     def __init__(self, engine: Engine, committer: Committer[Work], store: Store) -> None:
         super().__init__(engine, committer)
         self._store = store
-        self.updates = InFlight()
+        self.updates = UnderWay()
         """The updates in place, which no queue holds."""
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
@@ -60,9 +79,12 @@ class DynamoCalls(QueuedCalls):
 
     def replace(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
         self._engine._check_outside("call")
-        with self.updates:
-            self._engine._check_open()  # whoever closes sees this one, or this sees that it is closed
+        ticket = self.updates.begin()
+        try:
+            self._engine._check_open()  # whoever closes sees the ticket, or this sees that it is closed
             return retried(lambda: self._replace_alone(table, key, row, guard))
+        finally:
+            self.updates.end(ticket)
 
     def clock(self) -> int:
         self._engine._check_outside("call")

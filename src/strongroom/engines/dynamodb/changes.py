@@ -20,6 +20,7 @@ from strongroom.engines.dynamodb.places import (
 from strongroom.engines.dynamodb.reading import Store
 from strongroom.engines.dynamodb.service import Item
 from strongroom.engines.dynamodb.transactions import Refused, new_token
+from strongroom.errors import CommitUnknown, StrongroomError
 from strongroom.records import AnyTable, Key, Row, encode_key
 
 Condition = Mapping[str, Any]
@@ -99,8 +100,9 @@ class Request:
                 if part in self._of_guards:
                     self._guards.forget(self._of_guards[part])
             raise
-        except BaseException:
-            self._guards.in_doubt()
+        except BaseException as fault:
+            if isinstance(fault, CommitUnknown) or not isinstance(fault, StrongroomError):
+                self._guards.in_doubt()
             raise
         for partition, known in before.items():
             self._guards.changed(partition, known, self.token, checked=partition in self._relied)

@@ -91,31 +91,20 @@ class Reading(Rows):
         self._seen.saw_together({place: written(item) for place, item in self._held.items()})
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
-        self._store.tables.know(table)
-        place = place_of(table, key)
-        if place in self._held:
-            item = self._held[place]
-        else:
-            item = self._service.get(place)
-            self._seen.saw_together({place: written(item)})
-        self._rely_on_row(table, place, item)
-        return None if item is None else self._store.items[table].row(item, key)
+        [row] = self.fetch_many(table, [key])
+        return row
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         self._store.tables.know(table)
         places = [place_of(table, key) for key in keys]
         found = {place: self._held[place] for place in places if place in self._held}
         for some in in_lots([place for place in dict.fromkeys(places) if place not in found]):
-            read = self._service.get_together(some) if self._together else self._service.get_many(some)
-            items = {place: read.get(place) for place in some}
-            saw = self._seen.saw_together if self._together else self._seen.saw
-            saw({place: written(item) for place, item in items.items()})
-            found |= items
+            found |= self._look(some)
         for place, item in found.items():
             self._rely_on_row(table, place, item)
         rows = self._store.items[table]
-        items_asked = [found[place] for place in places]
-        return [None if item is None else rows.row(item, key) for item, key in zip(items_asked, keys, strict=True)]
+        items = [found[place] for place in places]
+        return [None if item is None else rows.row(item, key) for item, key in zip(items, keys, strict=True)]
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         self._store.tables.know(table)
@@ -142,20 +131,28 @@ class Reading(Rows):
         """Whether there was a moment at which all that was read was so; what was read long before is read again."""
         return self._seen.hold(self._look_again)
 
+    def _look(self, places: Sequence[Place]) -> dict[Place, Item | None]:
+        """The items at some places, a hundred at most."""
+        read = self._service.get_together(places) if self._together else self._service.get_many(places)
+        found = {place: read.get(place) for place in places}
+        saw = self._seen.saw_together if self._together else self._seen.saw
+        saw({place: written(item) for place, item in found.items()})
+        return found
+
     def _look_again(self, places: Sequence[Place]) -> None:
+        relied_on = self._seen.changeable
         for some in in_lots(places):
             found = self._service.get_together(some)
             states = {place: state_at(place, found.get(place)) for place in some}
             self._seen.saw_together(states)
-            changed = [place for place in some if states[place] != self._seen.used[place]]
+            changed = [place for place in some if states[place] != relied_on[place]]
             for place in filter(is_guard, changed):
                 self._store.guards.learn(place[0], found.get(place))
             if changed:
                 return  # the rest can't help any more
 
     def _rely_on_row(self, table: AnyTable, place: Place, item: Item | None) -> None:
-        if item is None or table.changes != NEVER:  # or it stays as it is for ever
-            self._seen.rely(place, written(item))
+        self._seen.rely(place, written(item), constant=item is not None and table.changes == NEVER)
 
     def _rely_on_guard(self, partition: bytes) -> None:
         """Note a partition's guard, as it is known, before the partition is walked over."""

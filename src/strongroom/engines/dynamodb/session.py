@@ -49,7 +49,7 @@ class WriteSession(Reading):
         if not net:
             return
         request = Request(self._store, self.relied)
-        unchecked = {place: token for place, token in self._seen.used.items() if not is_guard(place)}
+        unchecked = {place: token for place, token in self._seen.changeable.items() if not is_guard(place)}
         assumed: dict[int, AnyTable] = {}
         for changes in net:
             self._add(request, changes, unchecked, assumed)

@@ -82,8 +82,8 @@ class Transactions:
             self._send(whole, token)
         except (StrongroomError, Refused):
             raise
-        except BaseException:
-            if self._find_out(token):
+        except BaseException as struck:
+            if self._was_kept(token, struck):
                 kept()
             raise
 
@@ -125,11 +125,7 @@ class Transactions:
                 pause = PAUSES.pause(attempt)
                 late = time.monotonic() + pause > deadline
                 if not is_passing(fault) or late or conflicts > _MOST_CONFLICTS:
-                    if in_doubt and late:
-                        raise CommitUnknown(
-                            "DynamoDB: no answer says whether the transaction was kept", token=token
-                        ) from fault
-                    if in_doubt and self.resolve(token):
+                    if in_doubt and self._was_kept(token, fault, ask=not late):
                         return
                     raise _given_up(fault) from fault
             else:
@@ -137,11 +133,20 @@ class Transactions:
             time.sleep(pause)
             attempt += 1
 
-    def _find_out(self, token: str) -> bool:
-        try:
-            return self.resolve(token)
-        except StrongroomError:
-            return False  # what came in between says more
+    def _was_kept(self, token: str, cause: BaseException, *, ask: bool = True) -> bool:
+        """Whether an unanswered transaction was kept; `CommitUnknown` where that can't be found out now.
+
+        Ctrl-C on the way to that is put off: others may share the transaction, whose functions must not run again if
+        it was kept.
+        """
+        while ask:
+            try:
+                return self.resolve(token)
+            except StrongroomError:
+                break
+            except KeyboardInterrupt:
+                continue
+        raise CommitUnknown("DynamoDB: no answer says whether the transaction was kept", token=token) from cause
 
     def _mark(self, token: str, kind: str = _MARK) -> Item:
         expires = int(time.time()) + _DAYS_KEPT * _DAY
