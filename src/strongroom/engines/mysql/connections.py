@@ -84,10 +84,12 @@ class Server:
 class Link:
     """One connection. One user at a time."""
 
-    def __init__(self, connection: Connection[Any], server: Server, now_ms: int) -> None:
+    def __init__(self, connection: Connection[Any], server: Server, session: int, now_ms: int) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
         self.server = server
+        self.session = session
+        """The number that the server knows it by."""
         self.now_ms = now_ms
         """The server's time when the connection was made."""
         self.answers: list[Answer] = []
@@ -246,11 +248,14 @@ class Connector:
                 f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', autocommit = 1, "
                 f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}; "
                 "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; "
-                f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(repr(name) for name in _NAMES)}); {NOW_MS}"
+                f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(repr(name) for name in _NAMES)}); "
+                f"SELECT CONNECTION_ID(); {NOW_MS}"
             )
             cursor.nextset()
             cursor.nextset()
             said = {str(name): str(value) for name, value in cursor.fetchall()}
+            cursor.nextset()
+            ((session,),) = cursor.fetchall()
             cursor.nextset()
             ((now_ms,),) = cursor.fetchall()
             while cursor.nextset():
@@ -274,7 +279,7 @@ class Connector:
             sync_binlog=int(said["sync_binlog"]),
             cluster=cluster,
         )
-        return Link(connection, server, int(now_ms))
+        return Link(connection, server, int(session), int(now_ms))
 
     def _refused(self, address: Address, fault: Exception) -> StrongroomError:
         if not is_lost(fault):

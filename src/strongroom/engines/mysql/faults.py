@@ -107,6 +107,8 @@ def translate(fault: Exception) -> StrongroomError:
             return TooLarge(f"MySQL: {text}")
         case _ if number == _SIGNAL and "is immutable" in text:
             return Unsupported(f"MySQL: {text}")
+        case _ if number == _SIGNAL:
+            return StrongroomError("MySQL: a trigger that is not Strongroom's refused the change")
         case n if n in _BROKEN_ROWS:
             return Corrupt(f"MySQL: a row breaks what its table demands (error {number})")
         case n if n in _DAMAGED:

@@ -74,7 +74,7 @@ class MigrationRows(LinkRows, SchemaRows):
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
         # What is inserted was looked for before: who has put it there since then migrates as well.
         try:
-            self._link.trip([self._statements[table].insert([row])])
+            self._link.trip([statement for statement, _ in self._statements[table].insert([row])])
         except pymysql.MySQLError as fault:
             if number_of(fault) == DUPLICATE:
                 raise Rivals(f"{table.name}: another migration was first") from fault
@@ -203,4 +203,7 @@ def _expected(column: Column, keyed: Sequence[str] | set[str]) -> tuple[Any, ...
 
 def _default(value: Stored) -> str:
     """What older rows hold in a new column: as an expression, for texts have no plain default."""
-    return "NULL" if value is None else f"({literal(value)})"
+    if value is None:
+        return "NULL"
+    # MariaDB writes down an expression of its own making, and can't read what it makes of _binary X'27'.
+    return f"({literal(value).removeprefix('_binary ')})"

@@ -21,15 +21,13 @@ from strongroom.engines.mysql.guards import Guards
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import SelectedRows
-from strongroom.engines.mysql.statements import LOCKING, TableStatements, batches
+from strongroom.engines.mysql.statements import LOCKING, TableStatements
 from strongroom.engines.sql.clock import ServerClock
 from strongroom.errors import Corrupt, StrongroomError
 from strongroom.records import AnyTable, Key, Row
 
 _IN_TURN: Final = 256
 """How many transactions take turns with other processes' after rivals won over one."""
-_ROWS: Final = 200
-"""The most rows in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +211,9 @@ class WriteSession(SelectedRows, SessionPort):
         statements, table = self._statements[net.table], net.table
         return [
             *(Change(statements.remove(key), table, 1) for key in net.removes),
-            *(Change(statements.insert(some), table, len(some)) for some in batches(net.inserts, _ROWS)),
-            *(Change(statements.put(some), table, 2 * len(some)) for some in batches(net.updates, _ROWS)),
-            *(Change(statements.put(some), table) for some in batches(net.puts, _ROWS)),
+            *(Change(statement, table, count) for statement, count in statements.insert(net.inserts)),
+            *(Change(statement, table, 2 * count) for statement, count in statements.put(net.updates)),
+            *(Change(statement, table) for statement, _ in statements.put(net.puts)),
         ]
 
 

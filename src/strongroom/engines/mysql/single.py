@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from strongroom.engine import Committer, Guard, QueuedCalls, Work
@@ -45,7 +45,7 @@ class QuickCalls(QueuedCalls):
 
     def _insert_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
         try:
-            return self._once(table, key, self._statements[table].insert([row]))
+            return self._once(table, key, _only(self._statements[table].insert([row])))
         except Duplicate:
             return False
 
@@ -53,7 +53,7 @@ class QuickCalls(QueuedCalls):
         return self._once(table, key, self._statements[table].replace(key, row, guard))
 
     def _put_alone(self, table: AnyTable, key: Key, row: Row) -> object:
-        return self._once(table, key, self._statements[table].put([row]))
+        return self._once(table, key, _only(self._statements[table].put([row])))
 
     def _remove_alone(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
         return self._once(table, key, self._statements[table].remove(key, guard))
@@ -61,3 +61,8 @@ class QuickCalls(QueuedCalls):
     def _reading(self, read: Callable[[LinkRows], T]) -> T:
         self._engine._check_outside("call")
         return self._links.reading(lambda link: read(LinkRows(link, self._statements)))
+
+
+def _only(statements: Iterable[tuple[str, int]]) -> str:
+    ((statement, _),) = statements
+    return statement

@@ -16,6 +16,10 @@ MYSQL: Final = Dialect(quote="`", hole="%s", compares_rows=False, joins_walks=Tr
 LOCKING: Final = " FOR UPDATE"
 """Behind what a write transaction reads: locked until it ends, with the gaps between, so that all of it holds (T2)."""
 
+_ROWS: Final = 200
+_TEXT: Final = 2**18
+"""The most rows in one statement, and the characters beyond which there is no further row."""
+
 _write: Final[dict[type, Any]] = converters.encoders
 
 
@@ -54,6 +58,7 @@ class Statements:
         self._values = [(i, name) for i, name in enumerate([*table.index, SEAL]) if name not in keyed]
         self._fetch = f"SELECT {self._columns} FROM {self._source} WHERE {self._where}"
         self._ranges: dict[tuple[Any, ...], RangeStatement] = {}
+        self._insert = f"INSERT INTO {self.name} ({self._columns}) VALUES "
         fresh = ", ".join(f"{MYSQL.name(name)} = VALUES({MYSQL.name(name)})" for _, name in self._values)
         self._put = f" ON DUPLICATE KEY UPDATE {fresh}"
 
@@ -86,14 +91,23 @@ class Statements:
         where = f" WHERE {where}" if where else ""
         return f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._source}{where} LIMIT {limit:d}{locking}) AS found"
 
-    def insert(self, rows: Iterable[Row]) -> str:
-        """Inserts new rows; an error if a key exists."""
-        listed = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
-        return f"INSERT INTO {self.name} ({self._columns}) VALUES {listed}"
+    def insert(self, rows: Iterable[Row]) -> Iterator[tuple[str, int]]:
+        """Insert new rows, so many with each statement; an error if a key exists."""
+        some: list[str] = []
+        size = 0
+        for row in rows:
+            text = f"({', '.join(map(literal, row))})"
+            if some and (size + len(text) > _TEXT or len(some) == _ROWS):
+                yield self._insert + ", ".join(some), len(some)
+                some, size = [], 0
+            some.append(text)
+            size += len(text)
+        if some:
+            yield self._insert + ", ".join(some), len(some)
 
-    def put(self, rows: Iterable[Row]) -> str:
-        """Keeps rows over whatever their keys have; counts 1 for each that is new, 2 for each that was changed."""
-        return self.insert(rows) + self._put
+    def put(self, rows: Iterable[Row]) -> Iterator[tuple[str, int]]:
+        """Keep rows over whatever their keys have. The server counts 1 for each new one, 2 for each it changed."""
+        return ((statement + self._put, count) for statement, count in self.insert(rows))
 
     def replace(self, key: Key, row: Row, guard: Guard) -> str:
         """Puts `row` over the one that the guard describes."""
