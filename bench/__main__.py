@@ -12,11 +12,18 @@ from bench import raw, size
 from bench.measure import Line
 from bench.missing import Missing
 from bench.peers import PEER_CASES, SERVER_PEER_CASES
-from bench.remote import REMOTE_CASES
+from bench.remote import MYSQL, POSTGRES, remote_cases
 from bench.report import markdown, show
 from bench.workshop import Case, Workshop
 
-CASES: tuple[Case, ...] = (*raw.CASES, *size.CASES, *PEER_CASES, *REMOTE_CASES, *SERVER_PEER_CASES)
+CASES: tuple[Case, ...] = (
+    *raw.CASES,
+    *size.CASES,
+    *PEER_CASES,
+    *remote_cases(POSTGRES),
+    *SERVER_PEER_CASES,
+    *remote_cases(MYSQL),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,8 +36,9 @@ def summary(lines: Sequence[Line]) -> Table:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """The same table in Markdown, without the columns that only a doubter asks for."""
-    return "\n".join(_markdown_rows(lines)) + "\n"
+    """A table of each group in Markdown, without the columns that only a doubter asks for."""
+    groups = [[line for line in lines if line.group == group] for group in dict.fromkeys(line.group for line in lines)]
+    return "\n".join("\n".join(_markdown_rows(group)) + "\n" for group in groups)
 
 
 def _markdown_rows(lines: Sequence[Line]) -> Iterator[str]:

@@ -15,8 +15,10 @@ from bench.workshop import Case
 
 KINDS: Final[dict[str, Kind]] = {kind.group: kind for kind in (POSTGRES, MYSQL)}
 
-REMOTE_CASES: Final[tuple[Case, ...]] = tuple(
-    case for kind in KINDS.values() for case in (*cases.cases(kind), *logs.cases(kind))
-)
 
-__all__ = ["KINDS", "MYSQL", "POSTGRES", "REMOTE_CASES"]
+def remote_cases(kind: Kind) -> tuple[Case, ...]:
+    """All cases on one kind of server."""
+    return (*cases.cases(kind), *logs.cases(kind))
+
+
+__all__ = ["KINDS", "MYSQL", "POSTGRES", "remote_cases"]
