@@ -132,7 +132,17 @@ class Etcd(Server):
 
     def leads(self) -> bool:
         """Whether it leads its cluster; False when it doesn't answer."""
-        return _leads(self._ask(STATUS, {}))
+        return _leads(self.ask(STATUS, {}))
+
+    def compact(self) -> None:
+        """Have the cluster forget all revisions but the newest."""
+        status = self.ask(STATUS, {})
+        if status is not None:
+            self.ask("/v3/kv/compaction", {"revision": status["header"]["revision"], "physical": True})
+
+    def defragment(self) -> None:
+        """Have it write its database anew, without the room that it does not use; it answers nobody meanwhile."""
+        self.ask("/v3/maintenance/defragment", {})
 
     def pause(self) -> None:
         """Have it stand still (``SIGSTOP``): it takes connections, and answers nothing."""
@@ -169,10 +179,10 @@ class Etcd(Server):
         return [str(self._program), *(f"--{name}={value}" for name, value in (flags | self._settings).items())]
 
     def _answers(self) -> bool:
-        health = self._ask("/health")
+        health = self.ask("/health")
         return health is not None and health.get("health") == "true"
 
-    def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
         """What it answers to a request, a POST if that has a body; None when it doesn't."""
         context = None
         if self._certificates is not None:
