@@ -119,7 +119,7 @@ def transaction(kind: Kind, shop: Workshop) -> Iterator[Line]:
 
     def ours(n: int) -> None:
         for id in itertools.islice(ids, n):
-            room.write(lambda transaction, id=id: change(transaction, id))  # type: ignore[misc]
+            room.write(functools.partial(change, id=id))
 
     def theirs(n: int) -> None:
         for id in itertools.islice(ids, n):

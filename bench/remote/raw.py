@@ -107,10 +107,7 @@ class Kind(ABC):
 
     @abstractmethod
     def start(self) -> Server:
-        """A private server, started.
-
-        Raises `Missing` where this machine has none, or no driver for it.
-        """
+        """A private server, started. Raises `Missing` where this machine has none."""
 
     @abstractmethod
     def store_url(self, address: str, store: str) -> str:
