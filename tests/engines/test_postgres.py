@@ -20,6 +20,7 @@ from strongroom.engines.postgres.calls import BEGIN_WRITE, COMMIT
 from strongroom.errors import (
     Closed,
     Conflict,
+    Corrupt,
     InvalidArgument,
     StrongroomError,
     TooLarge,
@@ -368,3 +369,41 @@ def test_a_page_of_a_key_of_both_directions_locks_little_more_than_the_page(room
 
     room.write(fill)
     assert room.write(page) == [500, 499, 499, 499, 498]
+
+
+class _Surprise(psycopg.adapt.Loader):
+    def load(self, data: psycopg.abc.Buffer) -> object:
+        raise AssertionError("what is stored is decoded by what the program has taught psycopg")
+
+
+class _BinarySurprise(_Surprise):
+    format = psycopg.pq.Format.BINARY
+
+
+def test_what_a_program_teaches_psycopg_changes_nothing_that_is_read(
+    room: PostgresEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught = psycopg.adapt.AdaptersMap(psycopg.adapters)
+    for kind in ("text", "int8", "bytea", "name"):
+        taught.register_loader(kind, _Surprise)
+        taught.register_loader(kind, _BinarySurprise)
+    monkeypatch.setattr(psycopg.Connection, "adapters", taught)
+    room._connections.drop_idle()
+    room.insert(LEASES, Lease("a"))
+    assert room.get(LEASES, "a") == Lease("a")
+
+
+def test_a_column_of_another_type_is_corrupt(room: PostgresEngine, admin: Admin) -> None:
+    room.insert(LEASES, Lease("a"))
+    admin.execute(f"ALTER TABLE {room.options.schema}.leases ALTER COLUMN version TYPE integer".encode())
+    room._connections.drop_idle()
+    with pytest.raises(Corrupt, match="version"):
+        room.get(LEASES, "a")
+
+
+def test_a_column_that_changes_its_type_under_a_prepared_statement_is_found(room: PostgresEngine, admin: Admin) -> None:
+    room.insert(LEASES, Lease("a"))
+    assert room.get(LEASES, "a") == Lease("a")
+    admin.execute(f"ALTER TABLE {room.options.schema}.leases ALTER COLUMN version TYPE integer".encode())
+    with pytest.raises(Corrupt, match="version"):
+        room.get(LEASES, "a")

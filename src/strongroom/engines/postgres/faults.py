@@ -36,13 +36,13 @@ class Duplicate(Rivals):
 _RUN_AGAIN: Final = frozenset({"40001", "40P01"})
 _ENDED: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 """States with which the server ends a connection, or refuses one."""
-_UNPREPARED: Final = frozenset({"26000", "42P05"})
-"""A prepared statement is not there, or is another's: somebody stands between, and deals connections out anew."""
+_UNPREPARED: Final = frozenset({"26000", "42P05", "0A000"})
+"""A prepared statement is not there, is another's (somebody stands between, and deals connections out anew), or was
+prepared for a table that is declared otherwise now: it is to be prepared anew."""
 _UNDECLARED: Final = frozenset({"42P01", "42703", "3F000"})
 _DENIED: Final = frozenset({"42501", "28000", "28P01"})
-_STANDBY: Final = frozenset({"25006", "0A000"})
 
-PREPARE_BY_ITSELF: Final = "what the server prepared was lost: is there a proxy between? Then say ?prepare=0"
+_PREPARED: Final = "PostgreSQL: what it had prepared is of no use: is there a proxy between? Then say prepare=0"
 
 
 def fault_of(result: PGresult) -> StrongroomError:
@@ -65,14 +65,14 @@ def _fault(state: str, said: str, table: str) -> StrongroomError:
     if state in _ENDED or state.startswith("08") or not state:
         return Lost("PostgreSQL ended the connection")
     if state in _UNPREPARED:
-        return Lost(f"PostgreSQL: {PREPARE_BY_ITSELF}")
+        return Lost(_PREPARED)
     if state == "55P03":
         return Conflict("PostgreSQL: a lock was held by another for longer than timeout_ms")
     if state == "57014":
         return Unavailable("PostgreSQL: a statement took longer than timeout_ms, or was cancelled; nothing was kept")
     if state == "53100":
         return Unavailable("PostgreSQL: the disk is full; nothing was kept")
-    if state in _STANDBY:
+    if state == "25006":
         return Unavailable("PostgreSQL: the server takes no writes now (a standby, or read-only); nothing was kept")
     if state[:2] in ("53", "57", "58"):
         return Unavailable(f"PostgreSQL can't do it just now ({said}); nothing was kept")

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import psycopg
-from psycopg.adapt import Transformer
+from psycopg.adapt import AdaptersMap, Transformer
 from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
+from psycopg.types.numeric import Float8BinaryLoader, Int8BinaryLoader
+from psycopg.types.string import ByteaBinaryLoader, TextBinaryLoader
 
 from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.faults import Lost, fault_of
-from strongroom.errors import Closed, Unavailable
+from strongroom.errors import Closed, Corrupt, Unavailable
 
 GRACE_MS: Final = 1_000
 """How much longer than the server waits for anything its answer is waited for."""
@@ -47,7 +49,7 @@ class Wire:
         self._prepared: set[Statement] = set()
         self._setup: tuple[Call, ...] = ()
         self._timeout = (timeout_ms + GRACE_MS) / 1000
-        self._rows = Transformer(connection)
+        self._rows = Transformer(_Decoding())
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
         self._under_way = False
@@ -109,9 +111,12 @@ class Wire:
         return [answer for answer, prepared in zip(answers, sent, strict=True) if prepared is None]
 
     def rows(self, answer: PGresult) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
+        """The rows of an answer. `Corrupt` for a text that is none."""
         self._rows.set_pgresult(answer)
-        return self._rows.load_rows(0, answer.ntuples, tuple)
+        try:
+            return self._rows.load_rows(0, answer.ntuples, tuple)
+        except UnicodeDecodeError as fault:
+            raise Corrupt("PostgreSQL: a stored text is not UTF-8") from fault
 
     def forsake(self, why: str) -> psycopg.Connection[Any]:
         """In a forked child: the connection, which must be neither used nor closed here. Uses raise `Closed`."""
@@ -194,6 +199,19 @@ class Wire:
             for statement, answer in zip(sent, answers, strict=False)
             if statement is not None and answer.status in _OK
         )
+
+
+class _Decoding:
+    """How answers are decoded: as the four stored forms, whatever the program has taught psycopg about other types."""
+
+    connection = None
+    adapters = AdaptersMap(types=psycopg.adapters.types)
+    for _type in ("text", "name", "varchar", "bpchar"):
+        adapters.register_loader(_type, TextBinaryLoader)
+    adapters.register_loader("int8", Int8BinaryLoader)
+    adapters.register_loader("float8", Float8BinaryLoader)
+    adapters.register_loader("bytea", ByteaBinaryLoader)
+    adapters.register_loader(0, ByteaBinaryLoader)  # anything else is bytes, which no such column accepts
 
 
 class _Gone:
