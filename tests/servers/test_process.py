@@ -64,6 +64,14 @@ def test_a_program_is_bidden_farewell_when_it_ends_and_not_when_it_is_killed() -
     assert (killed.status, killed.log.read_text()) == (-signal.SIGKILL, "")
 
 
+def test_a_program_does_not_outlive_its_keeper() -> None:
+    process = run_script("exec sleep 1000")
+    keeper = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(keeper, signal.SIGKILL)
+    wait_until(lambda: not lives(process.pid))
+    assert not process.running
+
+
 def test_a_program_that_is_not_there_is_an_error_that_names_it() -> None:
     run = current()
     with pytest.raises(ServerFailed, match="/not/there could not be run"):
@@ -90,13 +98,16 @@ def test_what_is_made_once_is_made_by_the_first_and_known_to_all(tmp_path: Path)
 
 def test_what_could_not_be_made_is_not_tried_again(tmp_path: Path) -> None:
     run = Run(tmp_path / "run", os.getpid())
+    tries: list[int] = []
 
     def fail() -> None:
+        tries.append(1)
         raise ServerFailed("the disk is full")
 
     for _ in range(2):
         with pytest.raises(ServerFailed, match="the disk is full"):
             run.once("thing", fail)
+    assert len(tries) == 1
 
 
 OWNER = """
