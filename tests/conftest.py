@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import strongroom
+from servers.server import Address
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.engine import Engine
 
@@ -21,9 +23,20 @@ OPENERS: dict[str, Callable[[Path], Engine]] = {
     "single-record": lambda _folder: SingleRecordEngine(strongroom.open("memory://")),
 }
 
+SERVERS: dict[str, Callable[[Address, str], str]] = {
+    "postgres": lambda server, name: server.url(schema=name, synchronous_commit="off"),
+}
+"""The URL of a store of that name, for each fixture that is a server. They take longer."""
 
-@pytest.fixture(params=sorted(OPENERS))
+
+@pytest.fixture(params=[*sorted(OPENERS), *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS))])
 def room(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """An open engine with nothing in it, of each kind in turn; also one of single-record strength only."""
-    with OPENERS[request.param](tmp_path) as engine:
+    kind = request.param
+    if kind in SERVERS:
+        url = SERVERS[kind](request.getfixturevalue(kind), f"room_{secrets.token_hex(6)}")
+        engine = strongroom.open(url)
+    else:
+        engine = OPENERS[kind](tmp_path)
+    with engine:
         yield engine
