@@ -84,13 +84,13 @@ def crowd(sort: bytes) -> bytes:
 
 def place_of(table: AnyTable, key: Key) -> Place:
     """Where the row of a full key stands."""
-    return partition_of(table, encode_key(table, key[: table.scope])), sort_key(encode_key(table, key[table.scope :]))
+    scope = encode_key(table, key[: table.scope])
+    return partition_of(table, scope), sort_key(encode_key(table, key)[len(scope) :])
 
 
 def encoded_rest(table: AnyTable, key: Key) -> bytes:
     """The key bytes of a full key behind its scope's."""
-    whole = encode_key(table, key)
-    return whole[len(encode_key(table, key[: table.scope])) :]
+    return encode_key(table, key)[len(encode_key(table, key[: table.scope])) :]
 
 
 @dataclass(frozen=True, slots=True)
