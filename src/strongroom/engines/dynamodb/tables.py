@@ -10,10 +10,12 @@ from strongroom.engines.dynamodb.faults import FAULTS, code_of, translate
 from strongroom.engines.dynamodb.places import PARTITION, SORT, TABLES, key_of, sort_key
 from strongroom.engines.dynamodb.service import Item, Service
 from strongroom.engines.dynamodb.transactions import EXPIRES
-from strongroom.errors import InvalidArgument, Unavailable
+from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
 from strongroom.records import AnyTable, Column
 
 _NOT_THERE: Final = "ResourceNotFoundException"
+_OTHER_KEY: Final = "ValidationException"
+"""What a query by our key is told of a table that has another one."""
 _MOST: Final = 1000
 _PAUSE: Final = 0.2
 """Seconds between two looks at a table that is being made."""
@@ -31,10 +33,12 @@ class Tables:
         try:
             found = self._service.query(TABLES, sort_key(b""), b"\xff", limit=_MOST, reverse=False)
             self._known = frozenset(item["name"]["S"] for item in found)
-        except InvalidArgument as fault:
-            if code_of_cause(fault) != _NOT_THERE:
-                raise
-            return set()
+        except StrongroomError as fault:
+            if code_of_cause(fault) == _NOT_THERE:
+                return set()
+            if code_of_cause(fault) == _OTHER_KEY:
+                raise self._foreign() from fault
+            raise
         return set(self._known)
 
     def know(self, table: AnyTable) -> None:
@@ -66,7 +70,7 @@ class Tables:
             time.sleep(_PAUSE if found is not None else 0)
         keys = [(key["AttributeName"], key["KeyType"]) for key in found["KeySchema"]]
         if keys != [(PARTITION, "HASH"), (SORT, "RANGE")]:
-            raise InvalidArgument(f"DynamoDB: the table {service.table} is another program's")
+            raise self._foreign()
         if not self._removes_expired():
             try:
                 service.once(
@@ -87,6 +91,9 @@ class Tables:
                 raise
             return None
         return described
+
+    def _foreign(self) -> InvalidArgument:
+        return InvalidArgument(f"DynamoDB: the table {self._service.table} is another program's; nothing was changed")
 
     def _removes_expired(self) -> bool:
         told = self._service.call("describe_time_to_live", TableName=self._service.table)["TimeToLiveDescription"]

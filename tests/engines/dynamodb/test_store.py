@@ -1,0 +1,372 @@
+"""The DynamoDB engine's own promises: limits, calls and what they cost, URLs, what an operator sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+import strongroom
+from servers.dynamodb import DynamoAddress
+from strongroom.conformance.threads import errors_of, together
+from strongroom.domains import stovepipe
+from strongroom.domains.stovepipe import AcceptanceRange, Issue, Storage
+from strongroom.engine import Transaction
+from strongroom.engines.dynamodb import DynamoEngine, service
+from strongroom.engines.dynamodb.places import key_of, place_of
+from strongroom.engines.dynamodb.transactions import _check
+from strongroom.errors import Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
+from tests.domains.engines import RefusingEngine
+from tests.domains.stovepipe import samples
+from tests.engines.dynamodb.calls import Calls, refusal
+from tests.engines.shelf import BOOKS, COVERS, LOANS, Book, Cover, Loan
+
+WRITE = "TransactWriteItems"
+
+
+def fill(rows: int) -> Callable[[Transaction], None]:
+    def change(transaction: Transaction) -> None:
+        for number in range(rows):
+            transaction.insert(LOANS, Loan("maps", f"{number:04}"))
+
+    return change
+
+
+def test_a_transaction_of_ninety_eight_rows_fits_with_their_guard_and_its_mark(store: DynamoEngine) -> None:
+    store.insert(LOANS, Loan("maps", "first"))  # a partition that is new takes two items more
+    store.write(fill(98))
+    assert store.count(LOANS, "maps", limit=200) == 99
+
+
+def test_one_row_more_is_too_large_and_nothing_is_sent(store: DynamoEngine) -> None:
+    store.insert(LOANS, Loan("maps", "first"))
+    calls = Calls(store)
+    with pytest.raises(TooLarge, match=r"at most 100 items.* this one has 101"):
+        store.write(fill(99))
+    assert calls.names == []
+    assert store.count(LOANS, "maps", limit=200) == 1
+
+
+def test_rows_that_were_only_read_count_among_the_hundred(store: DynamoEngine) -> None:
+    def look(transaction: Transaction) -> None:
+        transaction.get_many(BOOKS, [("maps", f"{number}") for number in range(98)])
+        transaction.insert(LOANS, Loan("maps", "one more"))
+
+    with pytest.raises(TooLarge):
+        store.write(look)
+
+
+def test_rows_that_a_guard_answers_for_do_not(store: DynamoEngine) -> None:
+    for start in (0, 50, 100):
+        store.write(
+            lambda tx, start=start: [tx.insert(LOANS, Loan("maps", f"{n:04}")) for n in range(start, start + 50)]  # type: ignore[misc]
+        )
+
+    def close(transaction: Transaction) -> None:
+        assert len(transaction.scan(LOANS, "maps", limit=200)) == 150
+        transaction.delete(LOANS, "maps", "0000")
+
+    store.write(close)
+    assert store.count(LOANS, "maps", limit=200) == 149
+
+
+def test_a_group_that_is_too_large_together_is_parted(store: DynamoEngine) -> None:
+    assert errors_of(together([lambda n=n: store.write(fill_from(n * 30)) for n in range(6)])) == []  # type: ignore[misc]
+    assert store.count(LOANS, "maps", limit=500) == 180
+
+
+def fill_from(start: int) -> Callable[[Transaction], None]:
+    def change(transaction: Transaction) -> None:
+        for number in range(start, start + 30):
+            transaction.insert(LOANS, Loan("maps", f"{number:04}"))
+
+    return change
+
+
+def test_an_item_is_never_named_twice() -> None:
+    part = {"Delete": {"Key": key_of(place_of(LOANS, ("maps", "atlas")))}}
+    with pytest.raises(StrongroomError, match="twice"):
+        _check([part, part])
+
+
+def test_a_row_of_four_hundred_kilobytes_is_the_largest(store: DynamoEngine) -> None:
+    store.put(COVERS, Cover("atlas", b"x" * 409_000))
+    calls = Calls(store)
+    with pytest.raises(TooLarge, match=r"covers\('globe'\).*400 kB"):
+        store.put(COVERS, Cover("globe", b"x" * 410_000))
+    assert calls.names == []
+    assert store.get(COVERS, "globe") is None
+
+
+def test_transactions_end_at_four_mebibytes(store: DynamoEngine) -> None:
+    def change(transaction: Transaction) -> None:
+        for number in range(11):
+            transaction.put(COVERS, Cover(f"{number}", b"x" * 400_000))
+
+    with pytest.raises(TooLarge, match="4 MiB"):
+        store.write(change)
+
+
+def test_what_the_service_finds_too_large_is_too_large(store: DynamoEngine) -> None:
+    Calls(store).answer(
+        WRITE, refusal("ValidationException", message="Item size has exceeded the maximum allowed size")
+    )
+    with pytest.raises(TooLarge):
+        store.put(COVERS, Cover("atlas", b"x"))
+
+
+def test_a_page_of_more_than_a_megabyte_is_read_in_several(store: DynamoEngine) -> None:
+    covers = [Cover(f"{number}", bytes([number]) * 300_000) for number in range(5)]
+    for cover in covers:
+        store.put(COVERS, cover)
+    calls = Calls(store)
+    assert store.scan(COVERS, limit=10) == covers
+    assert len(calls.of("Query")) > 1
+    assert store.count(COVERS, limit=10) == 5
+
+
+def test_every_read_is_strongly_consistent(store: DynamoEngine) -> None:
+    calls = Calls(store)
+    store.insert(BOOKS, Book("maps", "atlas"))
+    store.get(BOOKS, "maps", "atlas")
+    store.get_many(BOOKS, [("maps", "atlas"), ("maps", "globe")])
+    store.scan(BOOKS, limit=5)
+    store.count(BOOKS, "maps", limit=5)
+    store.write(lambda tx: tx.get_many(BOOKS, [("maps", "atlas"), ("maps", "globe")]))
+    store.read(lambda reader: (reader.get(BOOKS, "maps", "atlas"), reader.scan(BOOKS, "maps", limit=5)))
+    assert {"GetItem", "BatchGetItem", "Query", "TransactGetItems"} <= set(calls.names)
+    for name, sent in calls.asked:
+        asked = sent["RequestItems"][store._store.service.table] if name == "BatchGetItem" else sent
+        assert asked.get("ConsistentRead") or name in ("TransactGetItems", WRITE), name
+
+
+def test_an_attribute_that_no_column_can_have_is_corrupt(store: DynamoEngine) -> None:
+    store.insert(BOOKS, Book("maps", "atlas"))
+    client, table = store._store.service.client, store._store.service.table
+    foreign: list[dict[str, Any]] = [{"M": {}}, {"L": [{"S": "x"}]}, {"BOOL": True}, {"S": "1"}, {"N": "1.5"}]
+    for value in [*foreign, {"NULL": True}]:
+        client.update_item(
+            TableName=table,
+            Key=key_of(place_of(BOOKS, ("maps", "atlas"))),
+            UpdateExpression="SET copies = :v",
+            ExpressionAttributeValues={":v": value},
+        )
+        with pytest.raises(Corrupt, match="copies"):
+            store.get(BOOKS, "maps", "atlas")
+
+
+# What each of a store's methods costs, once the engine has seen the partition.
+
+READ: Final = ["GetItem"]
+ONE_WRITE: Final = [WRITE]
+LIST: Final = ["Query", "TransactGetItems"]
+
+METHODS: Final[dict[str, tuple[Callable[[Storage], object], list[str]]]] = {
+    "requests.create": (lambda s: s.requests.create(samples.a_request(id="new")), ONE_WRITE),
+    "requests.get": (lambda s: s.requests.get("old"), READ),
+    "requests.update": (lambda s: s.requests.update(samples.a_request(id="old"), 1, 2), ONE_WRITE),
+    "request_uris.create": (lambda s: s.request_uris.create("new", "r"), ONE_WRITE),
+    "request_uris.get_id_by_uri": (lambda s: s.request_uris.get_id_by_uri("old"), READ),
+    "request_log.create": (lambda s: s.request_log.create(samples.a_log(id="new")), ONE_WRITE),
+    "request_log.get": (lambda s: s.request_log.get("r-7", "old"), READ),
+    "request_log.list": (lambda s: s.request_log.list("r-7"), LIST),
+    "request_summaries.create": (
+        lambda s: s.request_summaries.create(samples.a_summary(request_id="new")),
+        ONE_WRITE,
+    ),
+    "request_summaries.get": (lambda s: s.request_summaries.get("old"), READ),
+    # It leaves the uri as it is stored, and so reads it.
+    "request_summaries.update": (
+        lambda s: s.request_summaries.update(samples.a_summary(request_id="old"), 1, 2),
+        READ + ONE_WRITE,
+    ),
+    "acceptances.create": (lambda s: s.acceptances.create(samples.an_acceptance(2)), ONE_WRITE),
+    "acceptances.list": (lambda s: s.acceptances.list(AcceptanceRange(accepted_before_ms=9, limit=9)), LIST),
+    "builds.create": (lambda s: s.builds.create(samples.a_build(id="new")), ONE_WRITE),
+    "builds.get": (lambda s: s.builds.get("old"), READ),
+    "builds.update": (lambda s: s.builds.update(samples.a_build(id="old"), 1, 2), READ + ONE_WRITE),
+    "facts.create": (lambda s: s.facts.create(samples.a_fact(project="new")), ONE_WRITE),
+    "facts.get": (lambda s: s.facts.get("git://monorepo/7", "old"), READ),
+    "facts_by_degree.create": (lambda s: s.facts_by_degree.create(samples.a_fact(project="new")), ONE_WRITE),
+    # The facts that the entries point to are read together.
+    "facts_by_degree.list": (
+        lambda s: s.facts_by_degree.list("git://monorepo/7", limit=9),
+        [*LIST, "TransactGetItems"],
+    ),
+    "build_issues.create": (lambda s: s.build_issues.create("b-1", Issue("new")), ONE_WRITE),
+    "build_issues.get": (lambda s: s.build_issues.get("b-1", "old"), READ),
+    "build_issues.list": (lambda s: s.build_issues.list("b-1", limit=9), LIST),
+    "open_issues.create": (lambda s: s.open_issues.create(samples.an_open_issue(task="new")), ONE_WRITE),
+    "open_issues.get": (lambda s: s.open_issues.get("old", "Invoice.rounds"), READ),
+    "open_issues.list": (lambda s: s.open_issues.list(limit=9), LIST),
+    "open_issues.delete": (lambda s: s.open_issues.delete("old", "Invoice.rounds", "b-1"), ONE_WRITE),
+    "issue_log.create": (lambda s: s.issue_log.create(samples.a_transition(task="new")), ONE_WRITE),
+    "issue_log.get": (
+        lambda s: s.issue_log.get("old", "Invoice.rounds", "b-1", samples.a_transition().event),
+        READ,
+    ),
+    "queues.get": (lambda s: s.queues.get(samples.QUEUE), READ),
+    "queues.update": (lambda s: s.queues.update(samples.a_queue(), 1, 2), ONE_WRITE),
+    "queue_log.create": (lambda s: s.queue_log.create(samples.an_occurrence(2)), ONE_WRITE),
+    "queue_log.get": (lambda s: s.queue_log.get(1), READ),
+    "queue_log.latest": (lambda s: s.queue_log.latest(), LIST),
+    "queue_log.list": (lambda s: s.queue_log.list(limit=9), LIST),
+    "queue_summaries.get": (lambda s: s.queue_summaries.get(samples.QUEUE), READ),
+    "queue_summaries.update": (lambda s: s.queue_summaries.update(samples.a_queue_summary(), 1, 2), ONE_WRITE),
+}
+
+
+def make_all(storage: Storage) -> None:
+    """One record in each store, so that the engine has seen every partition."""
+    storage.requests.create(samples.a_request(id="old"))
+    storage.request_uris.create("old", "r")
+    storage.request_log.create(samples.a_log(id="old"))
+    storage.request_summaries.create(samples.a_summary(request_id="old"))
+    storage.acceptances.create(samples.an_acceptance(1))
+    storage.builds.create(samples.a_build(id="old"))
+    storage.facts.create(samples.a_fact(project="old"))
+    storage.facts_by_degree.create(samples.a_fact(project="old"))
+    storage.build_issues.create("b-1", Issue("old"))
+    storage.open_issues.create(samples.an_open_issue(task="old"))
+    storage.issue_log.create(samples.a_transition(task="old"))
+    storage.queues.create(samples.a_queue())
+    storage.queue_log.create(samples.an_occurrence(1))
+    storage.queue_summaries.create(samples.a_queue_summary())
+
+
+def test_each_method_of_a_domain_s_stores_is_one_call_and_a_listing_one_more_as_proof(store: DynamoEngine) -> None:
+    storage = stovepipe.open(store).for_queue(samples.QUEUE)
+    make_all(storage)
+    calls = Calls(store)
+    for name, (call, cost) in METHODS.items():
+        calls.forget()
+        call(storage)
+        assert calls.names == cost, name
+
+
+def test_every_method_of_a_domain_s_stores_is_counted(unasked_storage: Storage) -> None:
+    # `ensure` is create or get, `update_next` is update.
+    own = {"ensure", "update_next"}
+    found = {
+        f"{attribute}.{method}"
+        for attribute, one in vars(unasked_storage).items()
+        for method in dir(one)
+        if attribute not in ("engine", "queue") and not method.startswith("_") and callable(getattr(one, method))
+    }
+    asked = {name for name in found if name.partition(".")[2] not in own}
+    assert asked - set(METHODS) == {"queues.create", "queue_summaries.create"}, "there is one row of these in a queue"
+
+
+@pytest.fixture
+def unasked_storage() -> Storage:
+    return stovepipe.Stovepipe(RefusingEngine()).for_queue("q")
+
+
+def test_a_write_s_items_are_its_row_its_guard_and_its_mark(store: DynamoEngine) -> None:
+    store.insert(BOOKS, Book("maps", "globe"))
+    calls = Calls(store)
+    store.insert(BOOKS, Book("maps", "atlas"))
+    store.update(BOOKS, Book("maps", "atlas", version=2), expect=1)
+    store.put(COVERS, Cover("atlas", b""))
+    store.insert(LOANS, Loan("maps", "globe"))
+    store.insert(LOANS, Loan("maps", "atlas"))
+    store.delete(LOANS, "maps", "atlas")
+    assert [[*map(kind, sent["TransactItems"])] for sent in calls.of(WRITE)] == [
+        ["Put if", "Update", "Put if"],  # the row unless it is there; the guard; the mark
+        ["Put if", "Put if"],  # in place: no guard
+        ["Put", "Update if", "Put if"],  # over whatever is there; a guard that is new
+        ["Put if", "Put", "Update if", "Update if", "Put if"],  # a partition that is new is listed, under a guard
+        ["Put if", "Update", "Put if"],
+        ["Delete if", "Update", "Put if"],
+    ]
+
+
+def test_a_transaction_checks_what_it_read_and_nothing_twice(store: DynamoEngine) -> None:
+    store.insert(BOOKS, Book("maps", "atlas"))
+    store.insert(LOANS, Loan("maps", "globe"))
+    calls = Calls(store)
+
+    def lend(transaction: Transaction) -> None:
+        book = transaction.get(BOOKS, "maps", "atlas")
+        assert book is not None
+        if transaction.count(LOANS, "maps", limit=5) < 5:
+            transaction.insert(LOANS, Loan("maps", "atlas"))
+
+    store.write(lend)
+    assert calls.names == ["GetItem", "Query", WRITE]
+    [sent] = calls.of(WRITE)
+    assert [*map(kind, sent["TransactItems"])] == ["Put if", "ConditionCheck if", "Update if", "Put if"]
+
+
+def kind(part: dict[str, Any]) -> str:
+    [(action, sent)] = part.items()
+    return f"{action} if" if "ConditionExpression" in sent else action
+
+
+# URLs, and what is shown.
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "dynamodb://",
+        "dynamodb://ab",
+        "dynamodb://key:secret@table",
+        "dynamodb://table/more",
+        "dynamodb://table?region=Elsewhere!",
+        "dynamodb://table?endpoint=localhost:8000",
+        "dynamodb://table?endpoint=http://key:secret@localhost:8000",
+        "dynamodb://table?timeout_ms=0",
+        "dynamodb://table?aws_secret_access_key=secret",
+    ],
+)
+def test_a_url_that_names_no_store_is_refused_and_shows_no_secret(url: str) -> None:
+    with pytest.raises(InvalidArgument) as told:
+        strongroom.open(url)
+    assert "secret@" not in str(told.value)
+    assert "=secret" not in str(told.value)
+
+
+def test_without_credentials_the_fault_says_where_they_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch, dynamodb: DynamoAddress, tmp_path: Any
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    service._session.cache_clear()
+    with strongroom.open(dynamodb.url("nothing")) as store, pytest.raises(InvalidArgument, match="own chain"):
+        store.tables()
+    service._session.cache_clear()
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedClientException"])
+def test_credentials_that_are_refused_are_said_to_be(store: DynamoEngine, code: str) -> None:
+    Calls(store).answer("GetItem", refusal(code))
+    with pytest.raises(Unavailable, match=code):
+        store.get(BOOKS, "maps", "atlas")
+
+
+def test_another_program_s_table_is_left_alone(dynamodb: DynamoAddress, store: DynamoEngine) -> None:
+    client = store._store.service.client
+    client.create_table(
+        TableName="somebodys",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+    )
+    try:
+        with strongroom.open(dynamodb.url("somebodys")) as other, pytest.raises(InvalidArgument, match="somebodys"):
+            stovepipe.open(other)
+    finally:
+        client.delete_table(TableName="somebodys")
+
+
+def test_an_operator_is_told_where_the_store_is_and_how_it_is_paid(store: DynamoEngine) -> None:
+    told = store.describe()
+    assert store._store.service.table in str(told["place"])
+    assert told["billing"] == "PAY_PER_REQUEST"
+    assert told["table_status"] == "ACTIVE"
+    assert told["flush"]
