@@ -18,12 +18,12 @@ GROUP: Final = "strongroom.engines"
 BUILT_IN: Final = {
     "dynamodb": "strongroom.engines.dynamodb:open_url",
     "etcd": "strongroom.engines.etcd:open_url",
+    "mariadb": "strongroom.engines.mysql:open_url",
     "memory": "strongroom.engines.memory:open_url",
+    "mysql": "strongroom.engines.mysql:open_url",
     "postgres": "strongroom.engines.postgres:open_url",
     "postgresql": "strongroom.engines.postgres:open_url",
     "sqlite": "strongroom.engines.sqlite:open_url",
-    "mysql": "strongroom.engines.mysql:open_url",
-    "mariadb": "strongroom.engines.mysql:open_url",
 }
 
 
@@ -36,7 +36,8 @@ def open(url: str, *, seal_key: bytes | None = None) -> Engine:
     """The engine for a store's URL, opened.
 
     Arguments:
-        url: such as ``sqlite:///strongroom.db``, ``sqlite://:memory:`` or ``memory://``.
+        url: such as ``sqlite:///strongroom.db``, ``memory://`` or ``postgresql://user@host/database?schema=name``;
+            each engine's page in the documentation has its options.
         seal_key: 16 to 64 bytes that seal every row; a store keeps to the key that it was made with.
 
     Raises `InvalidArgument` for a URL, option or key that can't be, `Unsupported` where the engine's driver is not
