@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -95,12 +96,26 @@ def test_third_parties_add_engines_by_entry_point(monkeypatch: pytest.MonkeyPatc
         assert engine.name == "memory"
 
 
-def test_an_engine_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in sys.modules if name.startswith("strongroom.engines.sqlite")]:
+@pytest.mark.parametrize(
+    ("url", "driver", "package"),
+    [
+        ("sqlite:///x.db", "apsw", "'strongroom' "),
+        ("postgresql://host/database", "psycopg", "'strongroom[postgres]' "),
+        ("mysql://host/database", "pymysql", "'strongroom[mysql]' "),
+        ("etcd://host/prefix", "grpc", "'strongroom[etcd]' "),
+        ("dynamodb://table", "boto3", "'strongroom[dynamodb]' "),
+    ],
+)
+def test_an_engine_without_its_driver_says_what_to_install(
+    url: str, driver: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("strongroom.engines.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "apsw", None)
-    with pytest.raises(Unsupported, match=r"apsw.*pip install strongroom "):
-        strongroom.open(f"sqlite:///{tmp_path}/x.db")
+    for name in [name for name in sys.modules if name.partition(".")[0] == driver]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, driver, None)
+    with pytest.raises(Unsupported, match=rf"{driver}.*pip install {re.escape(package)}"):
+        strongroom.open(url)
 
 
 def test_so_does_an_engine_of_a_third_party(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,15 @@ Opener = Callable[..., Engine]
 
 GROUP: Final = "strongroom.engines"
 
+# As in entry points, what stands in brackets are the extras that bring an engine's driver.
 BUILT_IN: Final = {
-    "dynamodb": "strongroom.engines.dynamodb:open_url",
-    "etcd": "strongroom.engines.etcd:open_url",
-    "mariadb": "strongroom.engines.mysql:open_url",
+    "dynamodb": "strongroom.engines.dynamodb:open_url [dynamodb]",
+    "etcd": "strongroom.engines.etcd:open_url [etcd]",
+    "mariadb": "strongroom.engines.mysql:open_url [mysql]",
     "memory": "strongroom.engines.memory:open_url",
-    "mysql": "strongroom.engines.mysql:open_url",
-    "postgres": "strongroom.engines.postgres:open_url",
-    "postgresql": "strongroom.engines.postgres:open_url",
+    "mysql": "strongroom.engines.mysql:open_url [mysql]",
+    "postgres": "strongroom.engines.postgres:open_url [postgres]",
+    "postgresql": "strongroom.engines.postgres:open_url [postgres]",
     "sqlite": "strongroom.engines.sqlite:open_url",
 }
 
@@ -55,8 +56,9 @@ def _opener(scheme: str) -> Opener:
             opener: Opener = point.load()
         except ImportError as missing:
             package = point.dist.name if point.dist else "strongroom"
+            extras = f"[{','.join(point.extras)}]" if point.extras else ""
             raise Unsupported(
-                f"the {scheme} engine can't be loaded ({missing}): pip install {package} brings what it needs"
+                f"the {scheme} engine can't be loaded ({missing}): pip install '{package}{extras}' brings what it needs"
             ) from missing
         return opener
     raise InvalidArgument(f"no engine for {scheme}:// - known are {', '.join(schemes())}")
