@@ -144,6 +144,13 @@ class Etcd(Server):
         """Have it write its database anew, without the room that it does not use; it answers nobody meanwhile."""
         self.ask("/v3/maintenance/defragment", {})
 
+    def disarm(self) -> None:
+        """Have it take writes again after its database was full."""
+        status = self.ask(STATUS, {})
+        if status is not None:
+            member = status["header"]["member_id"]
+            self.ask("/v3/maintenance/alarm", {"action": "DEACTIVATE", "alarm": "NOSPACE", "memberID": member})
+
     def pause(self) -> None:
         """Have it stand still (``SIGSTOP``): it takes connections, and answers nothing."""
         os.kill(self.pid, signal.SIGSTOP)

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import msgspec
 
 from strongroom.engine import Backoff, Clock, Rivals
-from strongroom.engines.etcd.faults import Lost
+from strongroom.engines.etcd.faults import Full, Lost
 from strongroom.engines.etcd.guards import absent
 from strongroom.engines.etcd.layout import Layout
 from strongroom.engines.etcd.members import Members
@@ -101,7 +101,7 @@ class Commits:
             key = self._next()
             request = self._request(key, compares, changes)
             try:
-                outcome.kept = _was_kept(self._members.once(request, deadline))
+                outcome.kept = self._carry_out(request, key, deadline)
             except StrongroomError:
                 raise
             except BaseException as fault:
@@ -186,6 +186,18 @@ class Commits:
             f"{most} operations in a list: write less at once, or raise --max-txn-ops there and max_txn_ops in the URL"
         )
 
+    def _carry_out(self, request: TxnRequest, key: bytes, deadline: float) -> bool:
+        """Whether all comparisons of a commit held. Raises `Lost`, `Rivals`, and the faults of those that refuse it."""
+        try:
+            return _was_kept(self._members.once(request, deadline))
+        except Full as full:
+            try:
+                if self._marked(key):
+                    return True
+            except Unavailable as fault:
+                raise Lost(str(fault)) from fault
+            raise full
+
     def _find_out(self, key: bytes, deadline: float, why: BaseException) -> bool:
         """What became of a commit that nobody answered for."""
         named = f"{key[len(self._layout.marks[0]) :].decode()}{self._clock.now() // 1000:08x}"
@@ -206,10 +218,19 @@ class Commits:
             success=[RequestOp(request_put=PutRequest(key=key, value=self._mark(kept=False)))],
             failure=[RequestOp(request_range=RangeRequest(key=key))],
         )
-        answer = self._members.repeat(request, deadline)
-        if answer.succeeded:
-            return False
-        return _decoded(answer.responses[0].response_range.kvs[0]).kept
+        try:
+            answer = self._members.repeat(request, deadline)
+        except Full:
+            marked = self._marked(key)
+            if marked is None:
+                raise  # where nothing can be written, there is no fence
+            return marked
+        return not answer.succeeded and _decoded(answer.responses[0].response_range.kvs[0]).kept
+
+    def _marked(self, key: bytes) -> bool | None:
+        """Whether the commit of a mark was kept; None where nobody has said so yet."""
+        pairs = self._members.range(RangeRequest(key=key)).kvs
+        return _decoded(pairs[0]).kept if pairs else None
 
     def _mark(self, *, kept: bool) -> bytes:
         return msgspec.msgpack.encode(_Mark(kept, self._clock.now()))

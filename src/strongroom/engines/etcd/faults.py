@@ -28,6 +28,10 @@ class Lost(Exception):
     """A request went out, and what became of it is not known."""
 
 
+class Full(Unavailable):
+    """The database has reached its quota. The request that fills it is carried out, and refused all the same."""
+
+
 class Compacted(Rivals):
     """The revision that a snapshot reads from is compacted: whoever reads begins again with a newer one (T4)."""
 
@@ -44,7 +48,7 @@ def judge(error: grpc.RpcError) -> tuple[Verdict, StrongroomError]:
         case grpc.StatusCode.UNAUTHENTICATED:
             return Verdict.LOGGED_OUT, InvalidArgument("etcd: the user is not let in")
         case grpc.StatusCode.RESOURCE_EXHAUSTED if "space exceeded" in said:
-            return Verdict.REFUSED, Unavailable(
+            return Verdict.REFUSED, Full(
                 "etcd: its database has reached its quota and takes no writes; nothing of this call was kept: compact, "
                 "defragment, then disarm the alarm (etcdctl alarm disarm)"
             )

@@ -31,6 +31,8 @@ _LEAST_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.05
 """About how long to wait when no member answered, before all are asked again."""
 
+_LOG_IN: Final = "/etcdserverpb.Auth/Authenticate"
+
 _CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),  # a page of large rows is larger than gRPC's own limit
     ("grpc.max_send_message_length", -1),  # the engine has its own, which says more
@@ -123,7 +125,7 @@ class Members:
         while True:
             self.check_open()
             at = self._at
-            token = self._token
+            token = () if path == _LOG_IN else self._token  # one that is not good any more keeps even a login out
             left = max(_LEAST_SECONDS, min(REQUEST_SECONDS, deadline - time.monotonic()))
             try:
                 reply: A = self._channels[at].call(path, answer)(request, timeout=left, metadata=token)
@@ -165,8 +167,7 @@ class Members:
         with self._login:
             if self._token == refused:
                 request = messages.AuthenticateRequest(name=self.access.user, password=self.access.password)
-                path = "/etcdserverpb.Auth/Authenticate"
-                answer = self._ask(path, request, messages.AuthenticateResponse, deadline)
+                answer = self._ask(_LOG_IN, request, messages.AuthenticateResponse, deadline)
                 self._token = (("token", answer.token),)
 
     def _names(self) -> str:
