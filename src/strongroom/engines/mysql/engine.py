@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final, TypeVar
 
 from strongroom.engine import (
@@ -11,13 +13,14 @@ from strongroom.engine import (
     Durability,
     Engine,
     GroupRunner,
+    Rivals,
     Rows,
     SchemaRows,
     Sharing,
+    Stale,
     Strength,
     Work,
     WritableRows,
-    retried,
 )
 from strongroom.engines.mysql import snapshots
 from strongroom.engines.mysql.commits import Commits
@@ -37,6 +40,9 @@ T = TypeVar("T")
 
 _leaked: Final[list[Link]] = []
 """What a forked child must never close: the server would end the parent's session."""
+
+_PAUSE_S: Final = 0.05
+"""How long a migration waits for another one's next step."""
 
 
 class MysqlEngine(Engine):
@@ -94,13 +100,21 @@ class MysqlEngine(Engine):
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
-        def migrate() -> T:
-            with self.links.lent() as link, migrating(link, self.options, self.statements, self.links.now) as rows:
-                for statement in self._own_tables():
-                    link.ask(statement)
-                return work(rows)
+        deadline = time.monotonic() + self.options.timeout_ms / 1000
+        while True:
+            hurried = time.monotonic() >= deadline
+            try:
+                with self.links.lent() as link, self._migrating(link, hurried) as rows:
+                    for statement in self._own_tables():
+                        link.ask(statement)
+                    return work(rows)
+            except (Rivals, Stale):
+                if hurried:
+                    raise
+                time.sleep(_PAUSE_S)
 
-        return retried(migrate)
+    def _migrating(self, link: Link, hurried: bool) -> AbstractContextManager[SchemaRows]:
+        return migrating(link, self.options, self.statements, self.links.now, hurried=hurried)
 
     def _tables(self) -> set[str]:
         return self.links.reading(lambda link: tables_of(link.ask, self.options.database))

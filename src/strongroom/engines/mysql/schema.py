@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
@@ -17,7 +18,7 @@ from strongroom.engines.mysql.marks import TABLE as MARKS
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.rows import LinkRows
 from strongroom.engines.mysql.statements import MYSQL, TableStatements, literal
-from strongroom.errors import MigrationFailed, Unavailable
+from strongroom.errors import MigrationFailed, StrongroomError, Unavailable
 from strongroom.records import SEAL, AnyTable, Column, Key, Row, Stored
 from strongroom.records.seal import SEAL_BYTES
 
@@ -34,13 +35,20 @@ _SMALL, _MEDIUM = 2**16 - 1, 2**24 - 1
 
 
 class MigrationRows(LinkRows, SchemaRows):
-    """Rows as a migration reads and makes them: each statement for itself, kept at once."""
+    """Rows as a migration reads and makes them: each statement for itself, kept at once.
 
-    def __init__(self, link: Link, database: str, statements: TableStatements, clock: Callable[[], int]) -> None:
+    `patient`: a table that is not as declared may be in another migration's hands, on another node of a cluster, and
+    is to be looked at again.
+    """
+
+    def __init__(
+        self, link: Link, database: str, statements: TableStatements, clock: Callable[[], int], *, patient: bool
+    ) -> None:
         super().__init__(link, statements)
         self._link = link
         self._database = database
         self._clock = clock
+        self._patient = patient
 
     def tables(self) -> set[str]:
         return tables_of(self._link.ask, self._database)
@@ -69,7 +77,7 @@ class MigrationRows(LinkRows, SchemaRows):
         )
         found = self._columns(table).get(column.name)
         if found != _expected(column, ()):
-            raise MigrationFailed(f"{table.name}.{column.name} is there, and is not what it is declared as")
+            raise self._unlike(f"{table.name}.{column.name} is there, and is not what it is declared as")
 
     def insert(self, table: AnyTable, key: Key, row: Row) -> bool:
         # What is inserted was looked for before: who has put it there since then migrates as well.
@@ -94,12 +102,18 @@ class MigrationRows(LinkRows, SchemaRows):
         return self._clock()
 
     def _guard(self, table: AnyTable, change: str) -> None:
-        """The trigger that has the server itself refuse a change of the table's rows (W4)."""
+        """The trigger that has the server itself refuse a change of the table's rows (W4).
+
+        Two nodes of a cluster that make triggers of one name at once hang for ever: each holds the name while it waits
+        for the other (MariaDB 10.11). So each makes its own; two that do the same do no harm.
+        """
         trigger = f"{table.name}_no_{change.lower()}"
         there = self._link.ask(
-            "SELECT 1 FROM information_schema.triggers WHERE trigger_schema = "
-            f"{literal(self._database)} AND trigger_name = {literal(trigger)}"
+            f"SELECT 1 FROM information_schema.triggers WHERE event_object_schema = {literal(self._database)} AND "
+            f"event_object_table = {literal(table.name)} AND LEFT(trigger_name, {len(trigger)}) = {literal(trigger)}"
         )
+        if self._link.server.cluster:
+            trigger += f"_{secrets.token_hex(2)}"
         if not there:
             self._link_trip(
                 f"CREATE TRIGGER {MYSQL.name(self._database)}.{MYSQL.name(trigger)} BEFORE {change} "
@@ -116,14 +130,17 @@ class MigrationRows(LinkRows, SchemaRows):
         found = self._columns(table)
         if found != expected:
             differ = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
-            raise MigrationFailed(f"{table.name} is there, and its {', '.join(differ)} not as declared")
+            raise self._unlike(f"{table.name} is there, and its {', '.join(differ)} not as declared")
         key = self._link.ask(
             "SELECT column_name, collation FROM information_schema.statistics WHERE table_schema = "
             f"{literal(self._database)} AND table_name = {literal(table.name)} AND index_name = 'PRIMARY' "
             "ORDER BY seq_in_index"
         )
         if [tuple(part) for part in key] != [(part.column.name, "D" if part.descending else "A") for part in table.key]:
-            raise MigrationFailed(f"{table.name} is there, and its primary key is not as declared")
+            raise self._unlike(f"{table.name} is there, and its primary key is not as declared")
+
+    def _unlike(self, what: str) -> StrongroomError:
+        return Rivals(what) if self._patient else MigrationFailed(what)
 
     def _columns(self, table: AnyTable) -> dict[str, tuple[Any, ...]]:
         rows = self._link.ask(
@@ -143,11 +160,12 @@ class MigrationRows(LinkRows, SchemaRows):
 
 @contextlib.contextmanager
 def migrating(
-    link: Link, options: MysqlOptions, statements: TableStatements, clock: Callable[[], int]
+    link: Link, options: MysqlOptions, statements: TableStatements, clock: Callable[[], int], *, hurried: bool
 ) -> Iterator[MigrationRows]:
     """Rows for one migration, alone among those that reach the store through the same server.
 
-    Between the nodes of a cluster nothing is locked: there each step finds what another node has done already.
+    Between the nodes of a cluster nothing is locked: there each step finds what another node has done already, and
+    raises `Rivals` to be taken again where that is half done, unless it is `hurried`.
     """
     database = MYSQL.name(options.database)
     if not link.ask(f"SELECT 1 FROM information_schema.schemata WHERE schema_name = {literal(options.database)}"):
@@ -157,7 +175,8 @@ def migrating(
     if got != 1:
         raise Unavailable("MySQL: another migration of the store has been under way for too long")
     try:
-        yield MigrationRows(link, options.database, statements, clock)
+        patient = link.server.cluster and not hurried
+        yield MigrationRows(link, options.database, statements, clock, patient=patient)
     finally:
         if link.fit:
             link.ask(f"SELECT RELEASE_LOCK({lock})")
