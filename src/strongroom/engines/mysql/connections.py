@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT, FIELD_TYPE
+from pymysql.constants import CLIENT, FIELD_TYPE, SERVER_STATUS
 from pymysql.converters import conversions
 
 from strongroom.engines.mysql.faults import FAULTS, Lost, is_lost, translate
@@ -98,6 +98,12 @@ class Link:
         """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
         self._mine = True
         """Whether it is this process's."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether anyone may go on with the connection: it is fit, and no transaction is open on it."""
+        status: int = self._connection.server_status  # type: ignore[attr-defined]
+        return self.fit and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
 
     def trip(self, statements: Sequence[str]) -> list[Answer]:
         """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.

@@ -30,10 +30,10 @@ class Links(Pool[Link]):
         """Why the connections are another process's, in a forked child."""
 
     def leave(self, link: Link) -> None:
-        """Give a connection back: for others to use if it is fit, and to be closed if it is not."""
+        """Give a connection back: to others if it is idle, else to be closed, and what is open on it undone."""
         if self._gone:
             return
-        if link.fit:
+        if link.is_idle:
             self.give(link)
         else:
             self.drop(link)
