@@ -7,6 +7,8 @@ import pytest
 from servers.server import Address
 from strongroom.conformance import UrlHarness, conformance_tests, run
 
+pytestmark = pytest.mark.timeout(900)
+
 QUICK = ("K1", "W1", "W2", "W4", "W5", "R3", "L1", "M2")
 """A store for each case takes a server a second: these show the rest of the suite's fast loop that all is well."""
 
