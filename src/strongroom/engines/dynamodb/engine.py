@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -36,8 +35,10 @@ from strongroom.errors import Conflict, StrongroomError
 
 T = TypeVar("T")
 
-RETRIES: Final = Backoff(attempts=16, first_ms=5, cap_ms=250)
-"""How often functions run that lose to rivals; a try takes some milliseconds."""
+RETRIES: Final = Backoff(attempts=48, first_ms=5, cap_ms=60)
+"""How often functions run that lose to rivals: who has lost often must not wait much longer than who has not."""
+_READS: Final = 48
+"""How often a function reads until nothing has changed meanwhile; to wait would only let more change."""
 
 _MOST_IN_GROUP: Final = 48
 """The most write functions in one transaction, which has a hundred items at most."""
@@ -119,11 +120,10 @@ class DynamoEngine(Engine):
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         observations = Observations()
-        for attempt in range(RETRIES.attempts):
+        for attempt in range(_READS):
             observations.begin()
             reading = Reading(self._store, observations, together=True)
             if attempt:
-                time.sleep(RETRIES.pause(attempt - 1))
                 reading.read_ahead()
             try:
                 result = work(reading)
@@ -133,7 +133,7 @@ class DynamoEngine(Engine):
             else:
                 if reading.holds():
                     return result
-        raise Conflict(f"DynamoDB: what was read changed meanwhile, {RETRIES.attempts} times in a row")
+        raise Conflict(f"DynamoDB: what was read changed meanwhile, {_READS} times in a row")
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
         result: T = self._committer.submit(Work(work, abandoned))
