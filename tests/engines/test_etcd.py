@@ -15,6 +15,7 @@ from servers.etcd import store_url
 from servers.server import Address
 from strongroom.engine import Engine, Reader, Transaction
 from strongroom.engines.etcd import EtcdEngine
+from strongroom.engines.etcd.members import Members
 from strongroom.engines.etcd.messages import CompactionRequest, CompactionResponse, KeyValue, TxnRequest
 from strongroom.engines.etcd.session import put
 from strongroom.engines.etcd.view import View
@@ -482,6 +483,46 @@ def test_an_append_reads_the_end_of_a_log_and_not_all_of_it(
     read.clear()
     assert LINES.append(other, "s", make=lambda position: Line("s", position)).position == 3002
     assert len(read) <= 2
+
+
+# What calls cost.
+
+
+def test_a_call_costs_as_many_requests_as_it_must(
+    room: EtcdEngine, other: EtcdEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    ask = Members._ask
+
+    def counted(members: Members, path: str, *args: Any, **options: Any) -> Any:
+        if members is room._members:
+            asked.append(path.rpartition("/")[2])
+        return ask(members, path, *args, **options)
+
+    def cost(call: Callable[[], object]) -> list[str]:
+        asked.clear()
+        call()
+        return asked
+
+    room.write(lambda transaction: insert_all(names(200), transaction))
+    room.insert(LEASES, Lease("a"))
+    monkeypatch.setattr(Members, "_ask", counted)
+    assert cost(lambda: room.get(LEASES, "a")) == ["Range"]
+    assert cost(lambda: room.update(LEASES, Lease("a", version=2), expect=1)) == ["Txn"]
+    assert cost(lambda: room.update(LEASES, Lease("a", version=3), expect=2)) == ["Range", "Txn"]
+    room.get(LEASES, "a")
+    other.update(LEASES, Lease("a", version=3, job="another"), expect=3)
+    assert cost(lambda: room.update(LEASES, Lease("a", version=4), expect=3)) == ["Txn", "Range", "Txn"]
+    assert cost(lambda: room.insert(LEASES, Lease("b"))) == ["Txn"]
+    assert cost(lambda: room.delete(ITEMS, "000000")) == ["Txn"]
+    assert cost(lambda: room.scan(ITEMS, limit=1000)) == ["Range"]
+    assert cost(lambda: room.scan(ITEMS, limit=3, reverse=True)) == ["Range"]
+    assert cost(lambda: room.count(ITEMS, limit=1000)) == ["Range"]
+    assert cost(lambda: room.get_many(ITEMS, [(name,) for name in names(128)])) == ["Txn"]
+    assert cost(lambda: room.get_many(ITEMS, [(name,) for name in names(129)])) == ["Txn", "Range"]
+    assert cost(lambda: room.write(lambda transaction: take_next(transaction, "a"))) == ["Range", "Txn"]
+    assert cost(lambda: room.write(lambda transaction: transaction.get(LEASES, "a"))) == ["Range"]
+    assert cost(lambda: room.write(lambda transaction: insert_all(["x", "y"], transaction))) == ["Txn"]
 
 
 # Many at once.

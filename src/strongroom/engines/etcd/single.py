@@ -10,6 +10,7 @@ from strongroom.engines.etcd.guards import absent, present, unchanged
 from strongroom.engines.etcd.layout import value
 from strongroom.engines.etcd.messages import Compare, KeyValue, RangeRequest, RequestOp
 from strongroom.engines.etcd.reads import Snapshot, Store
+from strongroom.engines.etcd.recent import Recent
 from strongroom.engines.etcd.session import delete, put
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
@@ -26,13 +27,18 @@ class EtcdCalls(QueuedCalls):
         self._layout = store.layout
         self._commits = commits
         self._now = clock
+        self._recent = Recent()
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         # The most frequent call of all: as little as can be stands between it and the servers.
         if self._engine._closed or self._inside.kind is not None:
             self._engine._check_outside("call")
-        pair = self._look(table, self._layout.key(table, key))
-        return None if pair is None else self._layout.row(table, pair)
+        place = self._layout.key(table, key)
+        pair = self._look(table, place)
+        if pair is None:
+            return None
+        self._recent.keep(place, pair)
+        return self._layout.row(table, pair)
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         return self._snapshot().fetch_many(table, keys)
@@ -67,6 +73,10 @@ class EtcdCalls(QueuedCalls):
 
     def _change(self, table: AnyTable, place: bytes, guard: Guard, changes: Sequence[RequestOp]) -> bool:
         """Make changes if what stands at a place is as the guard describes it."""
+        known = self._recent.take(place)
+        as_expected = known is not None and self._layout.row(table, known)[guard.column] == guard.value
+        if known is not None and as_expected and self._send(table, [unchanged(place, known.mod_revision)], changes):
+            return True
         pair = self._look(table, place)
         if pair is None or self._layout.row(table, pair)[guard.column] != guard.value:
             return False
