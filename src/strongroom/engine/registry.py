@@ -24,6 +24,7 @@ BUILT_IN: Final = {
     "mysql": "strongroom.engines.mysql:open_url [mysql]",
     "postgres": "strongroom.engines.postgres:open_url [postgres]",
     "postgresql": "strongroom.engines.postgres:open_url [postgres]",
+    "router": "strongroom.routing:open_url",
     "sqlite": "strongroom.engines.sqlite:open_url",
 }
 

@@ -1,0 +1,10 @@
+"""One room over many engines: a router finds for each scope the room that it lives in, and moves scopes between rooms.
+
+Everything that is written on the engine port runs on a `Router` unchanged. See ``docs/guide-router.md``.
+"""
+
+from strongroom.routing.config import RoomsFile, open_url
+from strongroom.routing.placement import Placement, rendezvous
+from strongroom.routing.router import Router
+
+__all__ = ["Placement", "RoomsFile", "Router", "open_url", "rendezvous"]
