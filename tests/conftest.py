@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import strongroom
+from servers.etcd import store_url
 from servers.server import Address
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.engine import Engine
@@ -25,6 +26,7 @@ OPENERS: dict[str, Callable[[Path], Engine]] = {
 
 SERVERS: dict[str, Callable[[Address, str], str]] = {
     "dynamodb": lambda server, name: server.url(name),
+    "etcd": lambda server, name: store_url([server], name),
     "postgres": lambda server, name: server.url(schema=name, synchronous_commit="off"),
 }
 """The URL of a store of that name, for each fixture that is a server. They take longer."""
