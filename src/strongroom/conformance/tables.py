@@ -21,6 +21,7 @@ from strongroom.records import (
     Identifier,
     Integer,
     Json,
+    Millis,
     Real,
     Record,
     Schema,
@@ -144,6 +145,15 @@ class Account(Record):
     balance: int = 0
 
 
+class Event(Record):
+    """What happened at a tenant's; the latest is first."""
+
+    tenant: Annotated[str, Identifier(64)]
+    at: Annotated[int, Millis()]
+    name: Annotated[str, Identifier(64, empty=True)]
+    number: int = 0
+
+
 class Entry(Record):
     """An entry of one of many logs."""
 
@@ -167,6 +177,7 @@ MARKS = Table("marks", Mark, key=("name",))
 STAMPS = Table("stamps", Mark, key=("name",))
 MEMBERS = Table("members", Member, key=("tenant", "name"), scope=1, changes=MEMBERSHIP)
 ACCOUNTS = Table("accounts", Account, key=("tenant", "name"), scope=1, changes=VERSIONED("version"))
+EVENTS = Table("events", Event, key=("tenant", desc("at"), "name"), scope=1, changes=REPLACEABLE)
 ENTRIES = Table("entries", Entry, key=("stream", "position"), scope=1)
 NOWHERE = Table("nowhere", Mark, key=("name",))
 """A table that no schema has."""
@@ -174,7 +185,7 @@ NOWHERE = Table("nowhere", Mark, key=("name",))
 LOG = Log(ENTRIES)
 
 SCHEMA = Schema(
-    "conformance", THINGS, PAIRS, SAMPLES, READINGS, WIDES, SPANS, MARKS, STAMPS, MEMBERS, ACCOUNTS, ENTRIES
+    "conformance", THINGS, PAIRS, SAMPLES, READINGS, WIDES, SPANS, MARKS, STAMPS, MEMBERS, ACCOUNTS, EVENTS, ENTRIES
 )
 
 

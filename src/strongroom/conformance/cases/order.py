@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from strongroom.conformance import checks
 from strongroom.conformance.kit import Kit, case
-from strongroom.conformance.tables import PAIRS, READINGS, THINGS, Pair, Reading, Thing
+from strongroom.conformance.tables import EVENTS, PAIRS, READINGS, THINGS, Event, Pair, Reading, Thing
 from strongroom.records import MAX_INTEGER
 
 NAMES: Final = (
@@ -97,3 +97,24 @@ def the_order_stays_when_rows_come_and_go(kit: Kit) -> None:
             kit.engine.insert(READINGS, reading)
             held[key] = reading
     checks.equal(kit.engine.scan(READINGS, limit=1000), sorted(held.values(), key=reading_key), "what is left")
+
+
+@case("K3")
+def within_a_scope_each_column_keeps_its_direction_too(kit: Kit) -> None:
+    tenants, times = ("a", "a\x01", "aa", "é"), (0, 1, 255, 256, 2**40, MAX_INTEGER)
+    events = [Event(tenant, at, name) for tenant in tenants for at in times for name in ("", "x", "é")]
+    kit.keep(EVENTS, _shuffled(events))
+    events.sort(key=lambda event: (event.tenant.encode(), -event.at, event.name.encode()))
+    checks.equal(kit.engine.scan(EVENTS, limit=100), events, "a scan over all scopes")
+    for tenant in tenants:
+        own = [event for event in events if event.tenant == tenant]
+        checks.equal(kit.engine.scan(EVENTS, tenant, limit=100), own, "a scan of one scope")
+        checks.equal(kit.engine.scan(EVENTS, tenant, limit=100, reverse=True), own[::-1], "a scan in reverse")
+        checks.equal(kit.engine.scan(EVENTS, tenant, 256, limit=100), own[6:9], "a scan of one moment")
+        checks.equal(kit.engine.scan(EVENTS, tenant, start=(256,), stop=(0,), limit=100), own[6:15], "a scan of a time")
+        for place, event in enumerate(own):
+            after = (event.at, event.name)
+            found = kit.engine.scan(EVENTS, tenant, after=after, limit=2)
+            checks.equal(found, own[place + 1 : place + 3], "the page behind a row")
+            found = kit.engine.scan(EVENTS, tenant, after=after, limit=2, reverse=True)
+            checks.equal(found, own[max(0, place - 2) : place][::-1], "the page behind a row, in reverse")
