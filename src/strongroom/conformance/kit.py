@@ -40,6 +40,8 @@ class Case:
     guards: bool = False
     exclusive: bool = False
     bounded_log: bool = False
+    across: bool | None = None
+    """Whether its transactions reach across scopes; False: only engines whose transactions can't are asked."""
     needs: frozenset[Ability] = frozenset()
     slow: bool = False
 
@@ -61,6 +63,8 @@ class Case:
             return "the engine does not claim that a store can be held alone"
         if self.bounded_log and not claims.bounded_log:
             return "the engine does not claim to keep a log of its own"
+        if self.across is not None and claims.one_scope == self.across:
+            return f"the engine claims transactions {'in one scope' if self.across else 'across scopes'}"
         return ""
 
     def concerns(self, claims: Claims) -> bool:
@@ -89,6 +93,7 @@ def case(
     guards: bool = False,
     exclusive: bool = False,
     bounded_log: bool = False,
+    across: bool | None = None,
     slow: bool = False,
 ) -> Callable[[Callable[[Kit], None]], Callable[[Kit], None]]:
     """Registers the decorated function, whose name is a sentence, as a case for `clause`; see `Case` for the rest."""
@@ -108,6 +113,7 @@ def case(
             guards=guards,
             exclusive=exclusive,
             bounded_log=bounded_log,
+            across=across,
             needs=frozenset(needs),
             slow=slow,
         )
@@ -148,7 +154,7 @@ class Kit:
     def keep(self, table: Table[R], records: Iterable[R]) -> None:
         """Insert records, some dozens in a transaction where the engine claims that: every engine takes so many."""
         listed = list(records)
-        if self.claims.strength < Strength.MULTI_RECORD:
+        if self.claims.strength < Strength.MULTI_RECORD or (self.claims.one_scope and table.scope):
             for record in listed:
                 self.engine.insert(table, record)
             return

@@ -130,6 +130,17 @@ class Operation:
         except (AlreadyExists, VersionMismatch) as fault:
             return "fault", type(fault)
 
+    @property
+    def scopes(self) -> set[Any]:
+        """The scopes that it reaches: None for a table without one, and ``...`` for all of them."""
+        table, *rest = self.arguments
+        if not table.scope:
+            return {None}
+        if self.name == "get_many":
+            return {key[0] for key in rest[0]}
+        first = key_of(table, rest[0])[0] if rest and isinstance(rest[0], Record) else rest[0] if rest else ...
+        return {first}
+
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"{self.name}{self.arguments!r}{options}"
@@ -235,12 +246,21 @@ class EngineMachine(RuleBasedStateMachine):
     def _can_reopen(self) -> bool:
         return self.kit.claims.reopens
 
+    def _within_a_scope(self, operations: list[Operation]) -> list[Operation]:
+        """Those of the operations that an engine whose transactions reach one scope lets stand together."""
+        if not self.kit.claims.one_scope:
+            return operations
+        reached = [(operation.scopes, operation) for operation in operations]
+        first = next((scopes for scopes, _ in reached if len(scopes) == 1 and ... not in scopes), None)
+        return [operation for scopes, operation in reached if scopes == first]
+
     @rule(operation=writes | reads, other=st.booleans(), transaction=st.booleans())
     def call(self, operation: Operation, other: bool, transaction: bool) -> None:
         """One operation, as a single call or in a transaction of its own."""
         engine = self.engines[other]
         expected = operation.on(self.model)
         single = not transaction or (operation.name == "get_many" and not self._is_strong())
+        single = single or self._within_a_scope([operation]) != [operation]
         found = operation.on(engine if single else InTransactions(engine))
         checks.equal(found, expected, f"what {operation} comes to")
 
@@ -248,6 +268,7 @@ class EngineMachine(RuleBasedStateMachine):
     @precondition(_is_strong)
     def transact(self, operations: list[Operation], end: int, other: bool) -> None:
         """Several operations in one transaction, which commits, or is abandoned, or raises."""
+        operations = self._within_a_scope(operations)
         after = self.model.copy()
         expected = [operation.on(after) for operation in operations]
 
@@ -273,6 +294,7 @@ class EngineMachine(RuleBasedStateMachine):
     @precondition(_is_strong)
     def look(self, operations: list[Operation], other: bool) -> None:
         """Several reads in one snapshot."""
+        operations = self._within_a_scope(operations)
         found = self.engines[other].read(lambda reader: [operation.on(reader) for operation in operations])
         checks.equal(found, [operation.on(self.model) for operation in operations], f"what {operations} come to")
 

@@ -71,6 +71,9 @@ class Claims:
     """Whether one engine object can hold a store alone, and every other is turned away (D4)."""
     bounded_log: bool = False
     """Whether the engine keeps a log beside its data, and keeps it bounded whoever reads (D5)."""
+    one_scope: bool = False
+    """Whether a transaction reaches one scope only, or tables without a scope only, and what touches more is refused:
+    scopes may then live in engines of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,16 +79,10 @@ class Router(Engine):
         taken = {table.name for table in ROUTER.tables} & {table.name for table in schema.tables}
         if taken:
             raise InvalidArgument(f"schema {schema.name}: the router has tables {', '.join(sorted(taken))} of its own")
-        for one in (ROUTER, schema):
-            for room in self.rooms.values():
-                room._is_prepared(one)
-        for one in (ROUTER, schema):
-            for room in self.rooms.values():
-                room.prepare(one)
-        if schema.name not in self._prepared:
-            found(self.rooms, self._given)
-            self.routes.load()
-        self._prepared[schema.name] = schema
+        first = schema.name not in self._prepared
+        super().prepare(schema)
+        if first:
+            self._found()
 
     @property
     def epoch(self) -> str:
@@ -214,8 +208,25 @@ class Router(Engine):
     def _single_calls(self) -> WritableRows:
         return RoutedCalls(self)
 
+    def _is_prepared(self, schema: Schema) -> bool:
+        # Each room is looked at, so that none is touched where another was written by newer code (M2).
+        prepared = [room._is_prepared(one) for one in (ROUTER, schema) for room in self.rooms.values()]
+        return all(prepared)
+
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
+        """Run `work` in each room, the home room last: what that has on record, all of them have (M3)."""
+        self._found()
+        for name, room in self.rooms.items():
+            if name != self.home_name:
+                room._migrate(work)
         return self.home._migrate(work)
+
+    def _found(self) -> None:
+        """Make the rooms a router, unless they are one; look who they are."""
+        for room in self.rooms.values():
+            room.prepare(ROUTER)
+        found(self.rooms, self._given)
+        self.routes.load()
 
     def _tables(self) -> set[str]:
         return set().union(*(room.tables() for room in self.rooms.values()))
@@ -234,4 +245,5 @@ def _weakest(claims: Sequence[Claims]) -> Claims:
         guards_immutable=all(one.guards_immutable for one in claims),
         reopens=all(one.reopens for one in claims),
         exclusive=all(one.exclusive for one in claims),
+        one_scope=True,
     )

@@ -32,7 +32,7 @@ def _both_ways(
         checks.true(not found, found)
 
 
-@case("T2", strength=MULTI)
+@case("T2", strength=MULTI, across=True)
 def a_range_that_was_counted_empty_stays_empty_for_whoever_relies_on_it(kit: Kit) -> None:
     def shut(transaction: Transaction, meet: Meet) -> None:
         free = transaction.count(MEMBERS, "t", limit=1) == 0
@@ -53,7 +53,7 @@ def a_range_that_was_counted_empty_stays_empty_for_whoever_relies_on_it(kit: Kit
     _both_ways(kit, lambda kit: kit.engine.insert(MEMBERS, Member("s", "beside")), shut, join, wrong)
 
 
-@case("T2", strength=MULTI)
+@case("T2", strength=MULTI, across=True)
 def a_count_that_somebody_relies_on_is_not_lowered_meanwhile(kit: Kit) -> None:
     def certify(transaction: Transaction, meet: Meet) -> None:
         staffed = transaction.count(MEMBERS, "t", limit=9) >= 1

@@ -88,7 +88,7 @@ def every_key_is_created_by_exactly_one_writer(kit: Kit) -> None:
             checks.equal(kit.engine.get(MARKS, f"{task:02}"), Mark(f"{task:02}", str(writer)), "the row of a task")
 
 
-@case("T2", strength=Strength.MULTI_RECORD)
+@case("T2", strength=Strength.MULTI_RECORD, across=True)
 def what_producers_put_in_claimers_take_out_exactly_once(kit: Kit) -> None:
     producers, claimers, each = 2, 3, 15
     engines = [kit.engine, kit.another()]

@@ -181,7 +181,7 @@ def a_range_that_was_scanned_stays_as_it_was_until_the_commit(kit: Kit) -> None:
     _phantom(kit, lambda transaction: not transaction.scan(MEMBERS, "t", limit=10))
 
 
-@case("T2", strength=MULTI)
+@case("T2", strength=MULTI, across=True)
 def a_range_between_bounds_stays_as_it_was_until_the_commit(kit: Kit) -> None:
     _phantom(kit, lambda transaction: not transaction.scan(MEMBERS, start=("t",), stop=("t~",), limit=10, reverse=True))
 
@@ -209,7 +209,7 @@ def a_count_that_was_relied_on_stays_as_it_was_when_rows_leave(kit: Kit) -> None
     checks.true(kit.engine.count(MEMBERS, "t", limit=5) >= 1, "write skew: each relied on the row that the other took")
 
 
-@case("T2", strength=MULTI)
+@case("T2", strength=MULTI, across=True)
 def a_row_that_was_relied_on_is_not_deleted_meanwhile(kit: Kit) -> None:
     kit.engine.insert(MEMBERS, Member("t", "parent"))
 

@@ -59,7 +59,7 @@ def an_append_that_was_rolled_back_leaves_no_gap(kit: Kit) -> None:
     checks.equal({entry.text for entry in LOG.read(kit.engine, "s", limit=9)}, {"kept"}, "what was kept")
 
 
-@case("L1", strength=Strength.MULTI_RECORD)
+@case("L1", strength=Strength.MULTI_RECORD, across=True)
 def an_entry_is_kept_together_with_what_it_tells_of_or_not_at_all(kit: Kit) -> None:
     def act(transaction: Transaction) -> None:
         LOG.append_in(transaction, "s", make=lambda position: Entry("s", position, "made a mark"))
@@ -71,7 +71,7 @@ def an_entry_is_kept_together_with_what_it_tells_of_or_not_at_all(kit: Kit) -> N
     checks.equal(kit.engine.count(MARKS, limit=5), 1, "marks")
 
 
-@case("L1", strength=Strength.MULTI_RECORD)
+@case("L1", strength=Strength.MULTI_RECORD, across=True)
 def one_transaction_may_append_many_entries_to_many_logs(kit: Kit) -> None:
     append(kit.engine, "a", "before")
 

@@ -76,3 +76,25 @@ def a_second_read_in_one_snapshot_is_refused(kit: Kit) -> None:
 
         checks.raises(Unsupported, f"{operation} after get", kit.engine.read, look)
     checks.equal(kit.engine.read(lambda reader: reader.get(MARKS, "a")), None, "one read in a snapshot")
+
+
+@case("T7", strength=Strength.MULTI_RECORD, across=False)
+def a_function_that_touches_two_scopes_is_refused_and_nothing_is_kept(kit: Kit) -> None:
+    kit.engine.insert(MEMBERS, Member("t", "a"))
+    operations: dict[str, Callable[[Transaction], object]] = {
+        "a scope": lambda t: t.insert(MEMBERS, Member("t", "new")),
+        "another scope": lambda t: t.insert(MEMBERS, Member("u", "new")),
+        "a table without a scope": lambda t: t.insert(MARKS, Mark("new")),
+        "all scopes": lambda t: t.scan(MEMBERS, limit=5),
+    }
+    for first, begin in operations.items():
+        for second, go_on in operations.items():
+
+            def change(transaction: Transaction, begin: Any = begin, go_on: Any = go_on) -> None:
+                begin(transaction)
+                go_on(transaction)
+
+            if first != second:
+                checks.raises(Unsupported, f"{second} after {first}", kit.engine.write, change, naming=["members"])
+    checks.equal(kit.engine.scan(MARKS, limit=5), [], "the marks")
+    checks.equal(kit.engine.scan(MEMBERS, limit=5), [Member("t", "a")], "the members of all scopes")

@@ -71,7 +71,7 @@ def change_everything(transaction: Transaction) -> None:
     transaction.insert(THINGS, Thing("new", 1))
 
 
-@case("T1", strength=MULTI)
+@case("T1", strength=MULTI, across=True)
 def all_that_a_write_function_wrote_is_kept(kit: Kit) -> None:
     look = furnish(kit)
     checks.equal(kit.engine.write(change_everything), None, "the result")
@@ -82,7 +82,7 @@ def all_that_a_write_function_wrote_is_kept(kit: Kit) -> None:
     checks.equal(look(), expected, "what is kept")
 
 
-@case("T1", strength=MULTI)
+@case("T1", strength=MULTI, across=True)
 def a_write_function_that_raises_after_its_last_write_leaves_nothing(kit: Kit) -> None:
     look = furnish(kit)
     before = look()
@@ -118,7 +118,7 @@ def a_write_function_that_raises_after_its_only_write_leaves_nothing(kit: Kit) -
         checks.equal(look(), before, f"the rows after operation {number} was followed by a fault")
 
 
-@case("T1", strength=MULTI)
+@case("T1", strength=MULTI, across=True)
 def a_transaction_sees_what_it_wrote_itself(kit: Kit) -> None:
     furnish(kit)
 
@@ -136,7 +136,7 @@ def a_transaction_sees_what_it_wrote_itself(kit: Kit) -> None:
     kit.engine.write(change)
 
 
-@case("T1", strength=MULTI)
+@case("T1", strength=MULTI, across=True)
 def nobody_sees_a_transaction_before_it_is_committed(kit: Kit) -> None:
     look = furnish(kit)
     before = look()
@@ -166,7 +166,7 @@ def nobody_sees_a_transaction_before_it_is_committed(kit: Kit) -> None:
                 checks.true(part in both, f"a reader saw into a transaction: {checks.shown(part)}")
 
 
-@case("T1", strength=MULTI)
+@case("T1", strength=MULTI, across=True)
 def a_failed_transaction_was_never_seen_by_anybody(kit: Kit) -> None:
     furnish(kit)
     other = kit.another()
@@ -337,7 +337,7 @@ def a_fault_that_is_raised_again_is_the_fault_of_the_operation(kit: Kit) -> None
     checks.equal(kit.engine.scan(MARKS, limit=5), [Mark("a")], "the rows")
 
 
-@case("T5", strength=MULTI)
+@case("T5", strength=MULTI, across=True)
 def an_abandoned_transaction_keeps_nothing_and_gives_out_its_result(kit: Kit) -> None:
     look = furnish(kit)
     before = look()

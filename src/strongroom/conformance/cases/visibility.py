@@ -68,7 +68,7 @@ def a_delete_that_was_acknowledged_is_seen_everywhere(kit: Kit) -> None:
         checks.equal((one.scan(MEMBERS, limit=5), one.count(MEMBERS, limit=5)), ([], 0), "the rows left")
 
 
-@case("R2", strength=Strength.MULTI_RECORD)
+@case("R2", strength=Strength.MULTI_RECORD, across=True)
 def a_read_function_sees_one_moment(kit: Kit) -> None:
     kit.engine.insert(THINGS, Thing("a", 1))
     kit.engine.insert(MEMBERS, Member("t", "leaves"))

@@ -307,7 +307,7 @@ def the_database_itself_refuses_to_update_a_membership(kit: Kit) -> None:
     checks.true(kit.engine.delete(MEMBERS, "t", "a"), "a member can still be deleted by the engine")
 
 
-@case("W5", strength=Strength.MULTI_RECORD)
+@case("W5", strength=Strength.MULTI_RECORD, across=True)
 def a_refused_operation_leaves_its_transaction_usable(kit: Kit) -> None:
     kit.engine.insert(THINGS, Thing("a", 1, "first"))
     kit.engine.insert(MARKS, Mark("m"))
