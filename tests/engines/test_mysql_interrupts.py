@@ -12,14 +12,14 @@ import pytest
 import strongroom
 from servers.server import Address
 from strongroom.engine import groups
-from strongroom.engines.mysql import MysqlEngine, commits, connections, links, marks, rows, session, single, snapshots
+from strongroom.engines.mysql import MysqlEngine, commits, link, links, marks, rows, session, single, snapshots
 from strongroom.engines.sql import pool
 from tests.engines.leases import LEASES, SCHEMA, Lease, take_next
 from tests.interrupts import interrupted_everywhere
 
 pytestmark = pytest.mark.slow
 
-MODULES = (session, commits, connections, links, marks, single, pool, rows)
+MODULES = (session, commits, link, links, marks, single, pool, rows)
 
 
 @pytest.fixture

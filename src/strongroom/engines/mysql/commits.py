@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from strongroom.engine import Rivals, Stale
-from strongroom.engines.mysql.connections import Answer, Link, Server
 from strongroom.engines.mysql.faults import DEADLOCK, FAULTS, Lost, number_of, translate
+from strongroom.engines.mysql.link import Answer, Link, Server
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.errors import CommitUnknown, StrongroomError, TooLarge, Unavailable
@@ -33,7 +33,7 @@ class Commits:
         `link.answers` tells; the transaction is to be rolled back then.
         """
         answers: list[Answer] = []
-        for packet in _packets(statements, link.server):
+        for packet in packets(statements, link.server):
             last = packet[-1] is COMMIT
             try:
                 answers += link.trip(packet)
@@ -99,7 +99,7 @@ _PER_CHARACTER: Final = 4
 """The most bytes that a character takes on the wire."""
 
 
-def _packets(statements: Sequence[str], server: Server) -> list[list[str]]:
+def packets(statements: Sequence[str], server: Server) -> list[list[str]]:
     """The statements in as few packets as the server takes, in their order; `TooLarge` for one that fits in none.
 
     A node of a cluster gets each for itself: where another node's transaction undoes this one between two statements of

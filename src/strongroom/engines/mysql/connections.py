@@ -7,20 +7,19 @@ import random
 import ssl
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT, FIELD_TYPE, SERVER_STATUS
+from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions
 
 from strongroom.engines.mysql.faults import FAULTS, Lost, is_lost, translate
+from strongroom.engines.mysql.link import Link, Server
 from strongroom.engines.mysql.options import Address, MysqlOptions
-from strongroom.errors import Closed, InvalidArgument, StrongroomError, Unavailable
-from strongroom.records import Row
+from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
 
-_SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE"
+_SQL_MODE: Final = ("STRICT_ALL_TABLES", "NO_ENGINE_SUBSTITUTION")
+"""Nothing is cut short to fit, and texts are written with backslashes, whatever the server is set to."""
 _MARGIN_S: Final = 2.0
 """How much longer the socket waits than the server does for a lock: what the server says comes first."""
 _SHUNNED_S: Final = 10.0
@@ -38,118 +37,11 @@ _NAMES: Final = (
     "log_bin",
     "version",
     "wsrep_on",
-    "wsrep_sync_wait",
     "idle_transaction_timeout",
 )
 
 NOW_MS: Final = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000"
 """Asks for the server's time, in Unix milliseconds; whatever its time zone is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server says to one statement: rows, or how many rows it inserted, found to update, or removed."""
-
-    rows: Sequence[Row]
-    count: int
-
-
-class Asking(Protocol):
-    """Whatever one statement can be asked of."""
-
-    def ask(self, statement: str) -> Sequence[Row]:
-        """The rows that the statement answers; raises Strongroom's faults."""
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """What a server said of itself when a connection to it was made."""
-
-    address: Address
-    version: str
-    max_packet: int
-    flush: int
-    """innodb_flush_log_at_trx_commit: 1 where each commit is flushed."""
-    binary_log: bool
-    sync_binlog: int
-    cluster: bool
-    """Whether it is a node of a Galera cluster."""
-
-    @property
-    def flushes(self) -> bool:
-        """Whether a commit is on the disk before it is acknowledged (D2)."""
-        return self.flush == 1
-
-
-class Link:
-    """One connection. One user at a time."""
-
-    def __init__(self, connection: Connection[Any], server: Server, session: int, now_ms: int) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor()
-        self.server = server
-        self.session = session
-        """The number that the server knows it by."""
-        self.now_ms = now_ms
-        """The server's time when the connection was made."""
-        self.answers: list[Answer] = []
-        """What was answered on the last trip, up to a statement that failed."""
-        self.fit = True
-        """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
-        self._mine = True
-        """Whether it is this process's."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether anyone may go on with the connection: it is fit, and no transaction is open on it."""
-        status: int = self._connection.server_status  # type: ignore[attr-defined]
-        return self.fit and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
-
-    def trip(self, statements: Sequence[str]) -> list[Answer]:
-        """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.
-
-        The driver's faults come out as they are: what they mean depends on what was sent.
-        """
-        self.answers = answers = []
-        self.fit = False
-        cursor = self._cursor
-        try:
-            cursor.execute(";".join(statements))
-            answers.append(Answer(cursor.fetchall(), cursor.rowcount))
-            while cursor.nextset():
-                answers.append(Answer(cursor.fetchall(), cursor.rowcount))
-        except pymysql.MySQLError as fault:
-            # A fault of the server's ends what was sent, and the connection stands.
-            self.fit = self._connection.open and not is_lost(fault)
-            raise
-        self.fit = True
-        return answers
-
-    def ask(self, statement: str) -> Sequence[Row]:
-        """The rows that one statement answers; raises Strongroom's faults."""
-        self.fit = False
-        cursor = self._cursor
-        try:
-            cursor.execute(statement)
-            rows: Sequence[Row] = cursor.fetchall()
-        except FAULTS as fault:
-            self.fit = self._connection.open and not is_lost(fault)
-            raise translate(fault) from fault
-        self.fit = True
-        return rows
-
-    def forsake(self, why: str) -> None:
-        """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""
-        self._cursor = _Gone(why)
-        self._mine = False
-
-    def close(self) -> None:
-        """Close the connection, whatever state it is in."""
-        if self._connection.open and self._mine:
-            if self.fit:
-                self._connection.close()
-            else:
-                self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
 
 
 class _Connection(Connection):
@@ -167,16 +59,6 @@ class _Connection(Connection):
 
 _unverified: Final[list[ssl.SSLContext]] = []
 """What encrypts where the server offers it, and nobody said whom to trust."""
-
-
-class _Gone:
-    """Stands in a forked child where the cursor was."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __getattr__(self, name: str) -> Any:
-        raise Closed(self._why)
 
 
 class Connector:
@@ -249,33 +131,24 @@ class Connector:
             raise
 
     def _set_up(self, connection: Connection[Any], address: Address, patience_s: int) -> Link:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', autocommit = 1, "
-                f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}; "
-                "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; "
-                f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(repr(name) for name in _NAMES)}); "
-                f"SELECT CONNECTION_ID(); {NOW_MS}"
-            )
-            cursor.nextset()
-            cursor.nextset()
-            said = {str(name): str(value) for name, value in cursor.fetchall()}
-            cursor.nextset()
-            ((session,),) = cursor.fetchall()
-            cursor.nextset()
-            ((now_ms,),) = cursor.fetchall()
-            while cursor.nextset():
-                pass
-            if said["sql_mode"] != _SQL_MODE and set(said["sql_mode"].split(",")) != set(_SQL_MODE.split(",")):
-                raise Unavailable("MySQL: the server, or a proxy before it, does not keep a session's sql_mode")
-            cluster = said.get("wsrep_on") == "ON"
-            settings = []
-            if "idle_transaction_timeout" in said:  # MariaDB: a client that froze or vanished must not keep its locks
-                settings.append(f"idle_transaction_timeout = {patience_s * 2}")
-            if cluster:
-                settings.append("wsrep_sync_wait = 1")
-            if settings:
-                cursor.execute(f"SET SESSION {', '.join(settings)}")
+        """Make the session what the engine takes for granted, and see that it is."""
+        _, _, variables, ((session,),), ((now_ms,),) = _asked(
+            connection,
+            f"SET SESSION sql_mode = '{','.join(_SQL_MODE)}', time_zone = '+00:00', autocommit = 1, "
+            f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}",
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _NAMES))})",
+            "SELECT CONNECTION_ID()",
+            NOW_MS,
+        )
+        said = {str(name): str(value) for name, value in variables}
+        if set(said["sql_mode"].split(",")) != set(_SQL_MODE):
+            raise Unavailable("MySQL: the server, or a proxy before it, does not keep a session's sql_mode")
+        if "idle_transaction_timeout" in said:  # MariaDB: a client that froze or vanished must not keep its locks
+            _asked(connection, f"SET SESSION idle_transaction_timeout = {patience_s * 2}")
+        cluster = said.get("wsrep_on") == "ON"
+        if cluster:
+            _join(connection)
         server = Server(
             address,
             version=said["version"],
@@ -292,6 +165,33 @@ class Connector:
             return translate(fault)
         place = self._options.unix_socket or "{}:{}".format(*address)
         return Lost(f"MySQL: no server answers at {place} ({_plain(fault)})")
+
+
+def _join(connection: Connection[Any]) -> None:
+    """Have a node of a cluster wait, at each read and transaction, for all that was acknowledged on any other (R1).
+
+    Raises `Unavailable` for a node that is not ready: one without a quorum takes connections all the same.
+    """
+    _, ((waits,),), ready = _asked(
+        connection,
+        "SET SESSION wsrep_sync_wait = 1",
+        "SELECT @@SESSION.wsrep_sync_wait",
+        "SHOW STATUS WHERE Variable_name = 'wsrep_ready'",
+    )
+    if waits != 1:
+        raise Unavailable("MySQL: the node does not keep a session's wsrep_sync_wait")
+    if [str(value) for _, value in ready] != ["ON"]:
+        raise Lost("MySQL: the node has no quorum, or is not ready yet")
+
+
+def _asked(connection: Connection[Any], *statements: str) -> list[Sequence[tuple[Any, ...]]]:
+    """What each of the statements answers."""
+    with connection.cursor() as cursor:
+        cursor.execute(";".join(statements))
+        answers: list[Sequence[tuple[Any, ...]]] = [cursor.fetchall()]
+        while cursor.nextset():
+            answers.append(cursor.fetchall())
+        return answers
 
 
 def _plain(fault: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from strongroom.engines.mysql.connections import Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.statements import literal

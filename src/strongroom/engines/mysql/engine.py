@@ -24,9 +24,10 @@ from strongroom.engine import (
 )
 from strongroom.engines.mysql import snapshots
 from strongroom.engines.mysql.commits import Commits
-from strongroom.engines.mysql.connections import Connector, Link
+from strongroom.engines.mysql.connections import Connector
 from strongroom.engines.mysql.description import describe
 from strongroom.engines.mysql.guards import Guards
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.options import MysqlOptions

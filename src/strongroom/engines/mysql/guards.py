@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
 
-from strongroom.engines.mysql.connections import Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.statements import MYSQL, literal
 from strongroom.records import AnyTable, Key, encode_key
 

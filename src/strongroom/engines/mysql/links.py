@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from strongroom.engine import Stale
-from strongroom.engines.mysql.connections import NOW_MS, Connector, Link
+from strongroom.engines.mysql.connections import NOW_MS, Connector
 from strongroom.engines.mysql.faults import Lost
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.sql.clock import ServerClock
 from strongroom.engines.sql.pool import Pool
 from strongroom.errors import Closed

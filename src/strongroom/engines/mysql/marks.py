@@ -18,8 +18,8 @@ from typing import Final
 import pymysql
 
 from strongroom.engine import Backoff
-from strongroom.engines.mysql.connections import Link
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.statements import MYSQL, literal
 from strongroom.engines.sql.clock import ServerClock
 from strongroom.errors import Conflict, InvalidArgument, Unavailable

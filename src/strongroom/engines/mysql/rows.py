@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from strongroom.engine import Rows
-from strongroom.engines.mysql.connections import Asking
+from strongroom.engines.mysql.link import Asking
 from strongroom.engines.mysql.statements import TableStatements, batches
 from strongroom.records import AnyTable, Key, KeyRange, Row
 

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 import pymysql
 
 from strongroom.engine import Guard, Rivals, SchemaRows
-from strongroom.engines.mysql.connections import Link
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
 from strongroom.engines.mysql.guards import TABLE as GUARDS
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.marks import TABLE as MARKS
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.rows import LinkRows

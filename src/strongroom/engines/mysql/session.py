@@ -15,9 +15,10 @@ from typing import Final
 from strongroom.engine import BufferedRows, Refuted, Rivals, Stale, TableChanges
 from strongroom.engine import Session as SessionPort
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
-from strongroom.engines.mysql.connections import NOW_MS, Answer, Link
+from strongroom.engines.mysql.connections import NOW_MS
 from strongroom.engines.mysql.faults import FAULTS, Duplicate, translate
 from strongroom.engines.mysql.guards import Guards
+from strongroom.engines.mysql.link import Answer, Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import SelectedRows

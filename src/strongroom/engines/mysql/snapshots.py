@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from strongroom.engine import Rows, Stale
-from strongroom.engines.mysql.connections import Link
 from strongroom.engines.mysql.faults import FAULTS, translate
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.rows import SelectedRows
 from strongroom.engines.mysql.statements import TableStatements

@@ -1,0 +1,132 @@
+"""One connection to a server: what is sent together, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import SERVER_STATUS
+
+from strongroom.engines.mysql.faults import FAULTS, is_lost, translate
+from strongroom.engines.mysql.options import Address
+from strongroom.errors import Closed
+from strongroom.records import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server says to one statement: rows, or how many rows it inserted, found to update, or removed."""
+
+    rows: Sequence[Row]
+    count: int
+
+
+class Asking(Protocol):
+    """Whatever one statement can be asked of."""
+
+    def ask(self, statement: str) -> Sequence[Row]:
+        """The rows that the statement answers; raises Strongroom's faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server said of itself when a connection to it was made."""
+
+    address: Address
+    version: str
+    max_packet: int
+    flush: int
+    """innodb_flush_log_at_trx_commit: 1 where each commit is flushed."""
+    binary_log: bool
+    sync_binlog: int
+    cluster: bool
+    """Whether it is a node of a Galera cluster."""
+
+    @property
+    def flushes(self) -> bool:
+        """Whether a commit is on the disk before it is acknowledged (D2)."""
+        return self.flush == 1
+
+
+class Link:
+    """One connection. One user at a time."""
+
+    def __init__(self, connection: Connection[Any], server: Server, session: int, now_ms: int) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self.server = server
+        self.session = session
+        """The number that the server knows it by."""
+        self.now_ms = now_ms
+        """The server's time when the connection was made."""
+        self.answers: list[Answer] = []
+        """What was answered on the last trip, up to a statement that failed."""
+        self.fit = True
+        """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
+        self._mine = True
+        """Whether it is this process's."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether anyone may go on with the connection: it is fit, and no transaction is open on it."""
+        status: int = self._connection.server_status  # type: ignore[attr-defined]
+        return self.fit and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
+
+    def trip(self, statements: Sequence[str]) -> list[Answer]:
+        """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.
+
+        The driver's faults come out as they are: what they mean depends on what was sent.
+        """
+        self.answers = answers = []
+        self.fit = False
+        cursor = self._cursor
+        try:
+            cursor.execute(";".join(statements))
+            answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+            while cursor.nextset():
+                answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+        except pymysql.MySQLError as fault:
+            # A fault of the server's ends what was sent, and the connection stands.
+            self.fit = self._connection.open and not is_lost(fault)
+            raise
+        self.fit = True
+        return answers
+
+    def ask(self, statement: str) -> Sequence[Row]:
+        """The rows that one statement answers; raises Strongroom's faults."""
+        self.fit = False
+        cursor = self._cursor
+        try:
+            cursor.execute(statement)
+            rows: Sequence[Row] = cursor.fetchall()
+        except FAULTS as fault:
+            self.fit = self._connection.open and not is_lost(fault)
+            raise translate(fault) from fault
+        self.fit = True
+        return rows
+
+    def forsake(self, why: str) -> None:
+        """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""
+        self._cursor = _Gone(why)
+        self._mine = False
+
+    def close(self) -> None:
+        """Close the connection, whatever state it is in."""
+        if self._connection.open and self._mine:
+            if self.fit:
+                self._connection.close()
+            else:
+                self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
+
+
+class _Gone:
+    """Stands in a forked child where the cursor was."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        raise Closed(self._why)
