@@ -126,5 +126,6 @@ CODE = grpc.StatusCode
 def test_what_a_fault_means(
     code: grpc.StatusCode, details: str, verdict: Verdict, fault: type[StrongroomError]
 ) -> None:
-    found, made = judge(Answer(code, details))
+    found, made = judge(Answer(code, f"{details}\n\tand more"))
     assert (found, type(made)) == (verdict, fault)
+    assert str(made).isprintable()

@@ -40,7 +40,7 @@ def judge(error: grpc.RpcError) -> tuple[Verdict, StrongroomError]:
     """What an error means, and the fault to raise for it, where it is not tried again; the error is to be its cause."""
     call: Any = error  # what a call raises is the call itself, of which the types know nothing
     code = call.code()
-    said = call.details() or ""
+    said = " ".join((call.details() or "").split())  # messages have one line
     text = said.removeprefix("etcdserver: ")
     match code:
         case grpc.StatusCode.UNAVAILABLE if "failed to connect" in said:
