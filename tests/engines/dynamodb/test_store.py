@@ -126,6 +126,15 @@ def test_a_page_of_more_than_a_megabyte_is_read_in_several(store: DynamoEngine) 
     assert store.count(COVERS, limit=10) == 5
 
 
+def test_rows_that_are_too_large_together_are_read_in_several_transactions(store: DynamoEngine) -> None:
+    covers = [Cover(f"{number}", bytes([number]) * 300_000) for number in range(20)]
+    for cover in covers:
+        store.put(COVERS, cover)
+    calls = Calls(store)
+    assert store.get_many(COVERS, [(cover.title,) for cover in covers]) == covers
+    assert len(calls.of("TransactGetItems")) > 2
+
+
 def test_every_read_is_strongly_consistent(store: DynamoEngine) -> None:
     calls = Calls(store)
     store.insert(BOOKS, Book("maps", "atlas"))

@@ -1,6 +1,6 @@
 """DynamoDB (boto3): one table of Amazon's service, or of a server that speaks its language.
 
-``dynamodb://TABLE?region=eu-central-1``. Options: ``region``, ``endpoint``, ``timeout_ms=30000``, ``connections=16``.
+``dynamodb://TABLE?region=eu-central-1``. Options: ``region``, ``endpoint``, ``timeout_ms=30000``, ``connections=64``.
 Credentials come from boto3's own chain (environment, ``~/.aws``, the machine's role), never from the URL.
 """
 
@@ -39,6 +39,6 @@ def open_url(url: StoreUrl, *, seal_key: bytes | None = None) -> Engine:
         region=region,
         endpoint=endpoint,
         timeout_ms=url.number("timeout_ms", 30_000, minimum=1),
-        connections=url.number("connections", 16, minimum=1),
+        connections=url.number("connections", 64, minimum=1),
     )
     return DynamoEngine(table, options, seal_key=seal_key)

@@ -105,7 +105,7 @@ class Request:
                 self._guards.in_doubt()
             raise
         for partition, known in before.items():
-            self._guards.changed(partition, known, self.token, checked=partition in self._relied)
+            self._guards.changed(partition, known, self.token, relied_on=partition in self._relied)
 
     def _add(self, action: str, part: Item) -> int:
         self._parts.append({action: {"TableName": self._table, **part}})

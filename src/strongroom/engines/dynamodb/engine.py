@@ -54,13 +54,13 @@ class DynamoOptions:
     region: the region; None is what boto3's own chain says.
     endpoint: the service's address, if it is not the region's own.
     timeout_ms: for how long a call is tried again while the service can't be reached or is asked for too much.
-    connections: how many calls may be under way at once.
+    connections: how many connections are kept open; more calls at once open more.
     """
 
     region: str | None = None
     endpoint: str | None = None
     timeout_ms: int = 30_000
-    connections: int = 16
+    connections: int = 64
 
 
 class DynamoEngine(Engine):

@@ -104,7 +104,7 @@ def is_passing(fault: Exception) -> bool:
 def translate(fault: Exception) -> StrongroomError:
     """The fault to raise for a driver's; the driver's is to be its cause. What the service says may hold values."""
     code = code_of(fault)
-    message = str(fault) if isinstance(fault, ClientError) else ""
+    message = " ".join([str(fault), *(str(reason.get("Message")) for reason in reasons_of(fault))])
     if isinstance(fault, NoCredentialsError | PartialCredentialsError):
         return InvalidArgument(
             "DynamoDB: boto3 finds no credentials: give them by its own chain (environment, ~/.aws, the machine's role)"
@@ -115,7 +115,7 @@ def translate(fault: Exception) -> StrongroomError:
         return Unavailable(f"DynamoDB: a limit of the table is reached ({code}); nothing was kept")
     if code == "ResourceNotFoundException":
         return InvalidArgument("DynamoDB: there is no such table; prepare its schema first")
-    if code == "ValidationException" and ("size" in message or "too large" in message):
+    if code in ("ValidationException", CANCELLED) and ("size" in message or "too large" in message):
         return TooLarge("DynamoDB: an item or a transaction is over the service's size limit")
     if is_conflict(fault) or is_busy(fault):
         return Unavailable(f"DynamoDB: asked for more than it gives just now ({code})")

@@ -63,7 +63,8 @@ class Guards:
         tokens = {name: str(entry[0]["S"]) for name, entry in slots.items()}
         unsettled = [name for name in slots if self._settled.get((partition, name)) != tokens[name]]
         changed = dict.fromkeys((partition, key["B"]) for name in unsettled for key in slots[name][1:])
-        self._service.get_together([*changed])
+        for _settled in self._service.get_together([*changed]):
+            pass  # that it answers is what counts
         known = Known(
             int(guard[COUNT]["N"]) if guard else 0, tuple(sorted(name for name in slots if name != self._slot))
         )
@@ -98,7 +99,7 @@ class Guards:
         It checks that the guard is as known where a walk relied on that, where there is none, and where it takes
         slots away.
         """
-        checked = relied_on or not known.count or len(known.others) > _MANY_SLOTS
+        checked = is_checked(known, relied_on=relied_on)
         names = {"#n": COUNT, "#s": self._slot}
         values = {":one": {"N": "1"}, ":s": {"L": [{"S": token}, *({"B": sort} for sort in sorts)]}}
         change = "ADD #n :one SET #s = :s"
@@ -117,7 +118,7 @@ class Guards:
         }
         return {"Update": part}
 
-    def changed(self, partition: bytes, known: Known, token: str, *, checked: bool) -> None:
+    def changed(self, partition: bytes, known: Known, token: str, *, relied_on: bool) -> None:
         """Take in that a change was carried out and acknowledged; `known` is what it was made from.
 
         If nobody else changed the guard meanwhile its count is one more now, and settled; if somebody did, it is
@@ -126,11 +127,18 @@ class Guards:
         with self._lock:
             self._settled[partition, self._slot] = token
             if self._known.get(partition) is known:
-                self._known[partition] = Known(known.count + 1, () if checked else known.others)
+                self._known[partition] = Known(
+                    known.count + 1, () if is_checked(known, relied_on=relied_on) else known.others
+                )
 
     def in_doubt(self) -> None:
         """Leave the slot as it is, and take another: it may be that its last transaction is yet to be carried out."""
         self._slot = _new_slot()
+
+
+def is_checked(known: Known, *, relied_on: bool) -> bool:
+    """Whether a change of a guard demands that it is as known; it takes the slots of others away then."""
+    return relied_on or not known.count or len(known.others) > _MANY_SLOTS
 
 
 def _new_slot() -> str:

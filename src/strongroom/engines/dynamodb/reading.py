@@ -7,7 +7,7 @@ a moment at which all of that was so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -27,7 +27,7 @@ from strongroom.engines.dynamodb.places import (
     scopes_within,
     span_within,
 )
-from strongroom.engines.dynamodb.service import MOST_AT_ONCE, Item, Service, in_lots
+from strongroom.engines.dynamodb.service import MOST_AT_ONCE, Item, Service
 from strongroom.engines.dynamodb.tables import Tables
 from strongroom.engines.dynamodb.transactions import Transactions
 from strongroom.engines.dynamodb.walks import count, walk
@@ -86,9 +86,9 @@ class Reading(Rows):
         places = [*islice(rows, MOST_AT_ONCE)]
         if not places:
             return
-        found = self._service.get_together(places)
-        self._held = {place: found.get(place) for place in places}
-        self._seen.saw_together({place: written(item) for place, item in self._held.items()})
+        for found in self._service.get_together(places):
+            self._saw_together(found)
+            self._held |= found
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         [row] = self.fetch_many(table, [key])
@@ -98,8 +98,7 @@ class Reading(Rows):
         self._store.tables.know(table)
         places = [place_of(table, key) for key in keys]
         found = {place: self._held[place] for place in places if place in self._held}
-        for some in in_lots([place for place in dict.fromkeys(places) if place not in found]):
-            found |= self._look(some)
+        found |= self._look([place for place in dict.fromkeys(places) if place not in found])
         for place, item in found.items():
             self._rely_on_row(table, place, item)
         rows = self._store.items[table]
@@ -132,24 +131,30 @@ class Reading(Rows):
         return self._seen.hold(self._look_again)
 
     def _look(self, places: Sequence[Place]) -> dict[Place, Item | None]:
-        """The items at some places, a hundred at most."""
-        read = self._service.get_together(places) if self._together else self._service.get_many(places)
-        found = {place: read.get(place) for place in places}
-        saw = self._seen.saw_together if self._together else self._seen.saw
-        saw({place: written(item) for place, item in found.items()})
-        return found
+        """The items at some places."""
+        items: dict[Place, Item | None] = {}
+        if self._together:
+            for found in self._service.get_together(places):
+                self._saw_together(found)
+                items |= found
+        elif places:
+            read = self._service.get_many(places)
+            items = {place: read.get(place) for place in places}
+            self._seen.saw({place: written(item) for place, item in items.items()})
+        return items
 
     def _look_again(self, places: Sequence[Place]) -> None:
         relied_on = self._seen.changeable
-        for some in in_lots(places):
-            found = self._service.get_together(some)
-            states = {place: state_at(place, found.get(place)) for place in some}
-            self._seen.saw_together(states)
-            changed = [place for place in some if states[place] != relied_on[place]]
+        for found in self._service.get_together(places):
+            self._saw_together(found)
+            changed = [place for place, item in found.items() if state_at(place, item) != relied_on[place]]
             for place in filter(is_guard, changed):
-                self._store.guards.learn(place[0], found.get(place))
+                self._store.guards.learn(place[0], found[place])
             if changed:
                 return  # the rest can't help any more
+
+    def _saw_together(self, found: Mapping[Place, Item | None]) -> None:
+        self._seen.saw_together({place: state_at(place, item) for place, item in found.items()})
 
     def _rely_on_row(self, table: AnyTable, place: Place, item: Item | None) -> None:
         self._seen.rely(place, written(item), constant=item is not None and table.changes == NEVER)

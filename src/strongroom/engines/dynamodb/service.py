@@ -17,7 +17,7 @@ from strongroom.engine import Backoff
 from strongroom.engines.dynamodb.clock import clock_of
 from strongroom.engines.dynamodb.faults import FAULTS, is_conflict, is_passing, translate
 from strongroom.engines.dynamodb.places import PARTITION, SORT, Place, key_of, place_in
-from strongroom.errors import Conflict, StrongroomError
+from strongroom.errors import Conflict, StrongroomError, TooLarge
 
 Item = dict[str, Any]
 """An item's attributes, as DynamoDB writes them: ``{"name": {"S": "text"}}``."""
@@ -31,9 +31,6 @@ MOST_AT_ONCE: Final = 100
 _ANSWER_SECONDS: Final = 10.0
 """How long to wait for one answer; a deadline may be nearer."""
 
-_making = threading.Lock()
-"""Clients are made one at a time: the sessions that make them are for one thread."""
-
 
 def connect(region: str | None, endpoint: str | None, *, connections: int, timeout_ms: int) -> Any:
     """A client of boto3's that tries nothing again by itself; credentials come from boto3's own chain."""
@@ -45,15 +42,15 @@ def connect(region: str | None, endpoint: str | None, *, connections: int, timeo
         retries={"total_max_attempts": 1},
         user_agent_extra="strongroom",
     )
-    with _making, translated():
-        session = _session(os.getpid())
+    session, making = _session(os.getpid())
+    with making, translated():
         return session.client("dynamodb", region_name=region, endpoint_url=endpoint, config=config)
 
 
 @functools.cache
-def _session(_process: int) -> Any:
-    """This process's session: making one, and the first client with it, reads megabytes."""
-    return boto3.session.Session()
+def _session(_process: int) -> tuple[Any, threading.Lock]:
+    """This process's session, and a lock, as sessions are for one thread. The first client reads megabytes."""
+    return boto3.session.Session(), threading.Lock()
 
 
 @contextlib.contextmanager
@@ -126,17 +123,26 @@ class Service:
                 asked = answer.get("UnprocessedKeys", {}).get(self.table, {}).get("Keys", [])
         return found
 
-    def get_together(self, places: Sequence[Place]) -> dict[Place, Item]:
-        """The items at places, by transactions: each lot of a hundred from one moment, when nothing was under way."""
-        found: dict[Place, Item] = {}
+    def get_together(self, places: Sequence[Place]) -> Iterator[dict[Place, Item | None]]:
+        """The items at places, None for each that is not there, by as few transactions as hold them.
+
+        What one answers is from one moment, when nothing was under way at any of its places.
+        """
         for some in in_lots(places):
-            answer = self.call(
-                "transact_get_items",
-                TransactItems=[{"Get": {"TableName": self.table, "Key": key_of(place)}} for place in some],
-            )
-            items = [each.get("Item") for each in answer["Responses"]]
-            found.update((place, item) for place, item in zip(some, items, strict=True) if item)
-        return found
+            yield from self._get_lot(some)
+
+    def _get_lot(self, places: Sequence[Place]) -> Iterator[dict[Place, Item | None]]:
+        gets = [{"Get": {"TableName": self.table, "Key": key_of(place)}} for place in places]
+        try:
+            answer = self.call("transact_get_items", TransactItems=gets)
+        except TooLarge:
+            if len(places) == 1:
+                raise
+            half = len(places) // 2  # 4 MiB are the most
+            yield from self._get_lot(places[:half])
+            yield from self._get_lot(places[half:])
+        else:
+            yield {place: each.get("Item") for place, each in zip(places, answer["Responses"], strict=True)}
 
     def query(self, partition: bytes, low: bytes, high: bytes, *, limit: int, reverse: bool) -> Iterator[Item]:
         """The items of a partition with sort keys from `low` to `high`, both included, asked for `limit` at a time."""
