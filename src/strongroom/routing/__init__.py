@@ -4,7 +4,9 @@ Everything that is written on the engine port runs on a `Router` unchanged. See 
 """
 
 from strongroom.routing.config import RoomsFile, open_url
+from strongroom.routing.moving import cancel, move
 from strongroom.routing.placement import Placement, rendezvous
 from strongroom.routing.router import Router
+from strongroom.routing.tables import Route, Stage
 
-__all__ = ["Placement", "RoomsFile", "Router", "open_url", "rendezvous"]
+__all__ = ["Placement", "RoomsFile", "Route", "Router", "Stage", "cancel", "move", "open_url", "rendezvous"]
