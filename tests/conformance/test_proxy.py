@@ -12,7 +12,8 @@ import pytest
 from servers.server import Address
 from strongroom.conformance import Ability, Unprovable
 from strongroom.conformance.proxy import Network
-from strongroom.conformance.wires import MysqlWire, PostgresWire
+from strongroom.conformance.wires.mysql import MysqlWire
+from strongroom.conformance.wires.postgres import PostgresWire
 
 Connect = Callable[[], Any]
 

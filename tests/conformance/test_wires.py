@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strongroom.conformance.wires import MysqlWire, PostgresWire
+from strongroom.conformance.wires.mysql import MysqlWire
+from strongroom.conformance.wires.postgres import PostgresWire
 
 STARTUP = (8).to_bytes(4) + (196608).to_bytes(4)
 

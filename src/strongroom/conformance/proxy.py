@@ -11,7 +11,7 @@ from typing import Final
 
 from strongroom.conformance.checks import Unprovable
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.wires import Wire
+from strongroom.conformance.wires.wire import Wire
 
 HOST: Final = "127.0.0.1"
 

@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from strongroom.conformance.backdoors.door import ServerBackDoor
+from strongroom.conformance.backdoors.door import UnguardedBackDoor
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.wires_dynamodb import Traffic
+from strongroom.conformance.wires.dynamodb import Traffic
 from strongroom.errors import Unavailable, Unsupported
 from strongroom.records import SEAL, AnyTable, Key, Stored, encode_key
 
@@ -18,7 +18,7 @@ _LONG: Final = 991
 """Of the rest of a key so many bytes are kept in the sort key, before a digest, if it is longer."""
 
 
-class DynamoBackDoor(ServerBackDoor):
+class DynamoBackDoor(UnguardedBackDoor):
     """Into the table `name`. `traffic` is what the proxy looks at."""
 
     def __init__(self, region: str | None, endpoint: str | None, name: str, traffic: Traffic) -> None:
@@ -49,16 +49,6 @@ class DynamoBackDoor(ServerBackDoor):
 
     def remove(self, table: AnyTable, key: Key) -> None:
         self._client.delete_item(TableName=self._name, Key=self._place(table, key))
-
-    def update_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        return not self.tamper(table, key, column, value)
-
-    def replace_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        return not self.tamper(table, key, column, value)
-
-    def delete_refused(self, table: AnyTable, key: Key) -> bool:
-        self.remove(table, key)
-        return False
 
     def exists(self) -> bool:
         try:

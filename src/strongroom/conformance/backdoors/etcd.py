@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from strongroom.conformance.backdoors.door import ServerBackDoor
+from strongroom.conformance.backdoors.door import UnguardedBackDoor
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.wires_etcd import Spoiler
+from strongroom.conformance.wires.etcd import Spoiler
 from strongroom.errors import Unavailable
 from strongroom.records import SEAL, AnyTable, Key, Stored, encode_key
 
@@ -25,7 +25,7 @@ _SECONDS: Final = 20.0
 _FLUSHES: Final = re.compile(r"^etcd_disk_wal_fsync_duration_seconds_count (\S+)$", re.MULTILINE)
 
 
-class EtcdBackDoor(ServerBackDoor):
+class EtcdBackDoor(UnguardedBackDoor):
     """Into all keys that begin with ``prefix:``, by way of the servers at `addresses`.
 
     `spoiler` is what the wires of the servers' proxies look at: etcd itself can't be told to fail one store's commits.
@@ -54,16 +54,6 @@ class EtcdBackDoor(ServerBackDoor):
 
     def remove(self, table: AnyTable, key: Key) -> None:
         self._call("kv/deleterange", key=self._place(table, key))
-
-    def update_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        return not self.tamper(table, key, column, value)
-
-    def replace_refused(self, table: AnyTable, key: Key, column: str, value: Stored) -> bool:
-        return not self.tamper(table, key, column, value)
-
-    def delete_refused(self, table: AnyTable, key: Key) -> bool:
-        self.remove(table, key)
-        return False
 
     def put(self, key: bytes, value: bytes) -> None:
         """Have a value stand under a key."""

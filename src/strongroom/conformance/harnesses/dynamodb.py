@@ -9,8 +9,8 @@ from strongroom.conformance.backdoors.dynamodb import DynamoBackDoor
 from strongroom.conformance.harness import Ability
 from strongroom.conformance.harnesses.servers import SERVER_FAULTS, THROUGH_PROXY, ServerHarness
 from strongroom.conformance.url_harness import NUMBER, with_options
-from strongroom.conformance.wires import Wire
-from strongroom.conformance.wires_dynamodb import DynamoWire, Traffic
+from strongroom.conformance.wires.dynamodb import DynamoWire, Traffic
+from strongroom.conformance.wires.wire import Wire
 from strongroom.engine import StoreUrl
 
 ENDPOINT: Final = "endpoint"

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from strongroom.conformance.backdoors.etcd import EtcdBackDoor
 from strongroom.conformance.harnesses.servers import SERVER_FAULTS, THROUGH_PROXY, ServerHarness
 from strongroom.conformance.url_harness import NUMBER, with_options
-from strongroom.conformance.wires import Wire
-from strongroom.conformance.wires_etcd import EtcdWire, Spoiler
+from strongroom.conformance.wires.etcd import EtcdWire, Spoiler
+from strongroom.conformance.wires.wire import Wire
 from strongroom.engine import StoreUrl
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from strongroom.conformance.backdoors.mysql import MysqlBackDoor
 from strongroom.conformance.harnesses.servers import ServerHarness
 from strongroom.conformance.url_harness import NUMBER, with_options
-from strongroom.conformance.wires import MysqlWire
+from strongroom.conformance.wires.mysql import MysqlWire
 from strongroom.engine import StoreUrl
 
 

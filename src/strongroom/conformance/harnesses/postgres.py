@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from strongroom.conformance.backdoors.postgres import PostgresBackDoor
 from strongroom.conformance.harnesses.servers import ServerHarness
 from strongroom.conformance.url_harness import NUMBER, with_options
-from strongroom.conformance.wires import PostgresWire
+from strongroom.conformance.wires.postgres import PostgresWire
 from strongroom.engine import StoreUrl
 
 SCHEMA: Final = "schema"

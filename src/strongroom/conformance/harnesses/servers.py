@@ -15,7 +15,7 @@ from strongroom.conformance.harnesses.sql import SqlHarness
 from strongroom.conformance.proxy import FAULTS as NETWORK_FAULTS
 from strongroom.conformance.proxy import Network
 from strongroom.conformance.url_harness import NUMBER, with_options
-from strongroom.conformance.wires import Wire
+from strongroom.conformance.wires.wire import Wire
 from strongroom.engine import Engine, StoreUrl
 from strongroom.errors import InvalidArgument
 

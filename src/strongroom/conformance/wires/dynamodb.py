@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.wires import Sent, Wire
+from strongroom.conformance.wires.wire import Sent, Wire
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
@@ -44,7 +44,6 @@ class DynamoWire(Wire):
     def __init__(self, traffic: Traffic) -> None:
         super().__init__()
         self._traffic = traffic
-        self._from_server = b""
         self._asked = ""
         """What the request asks for whose answer is waited for."""
 

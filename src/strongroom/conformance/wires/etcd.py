@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from strongroom.conformance.harness import Ability
-from strongroom.conformance.wires import Sent, Wire
+from strongroom.conformance.wires.wire import Sent, Wire
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """What a client of HTTP/2 begins with; frames follow."""
@@ -45,7 +45,6 @@ class EtcdWire(Wire):
     def __init__(self, spoiler: Spoiler) -> None:
         super().__init__()
         self._spoiler = spoiler
-        self._from_server = b""
         self._began = False
         self._due: bytes | None = None
         """The stream on which a commit was sent whose answer is waited for."""
