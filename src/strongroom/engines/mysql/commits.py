@@ -62,7 +62,7 @@ class Commits:
     def settle(self, token: str) -> bool:
         """Whether the transaction was kept; raises `Unavailable` where that can't be known in time."""
         self._links.drop_idle()  # whatever broke one may have broken all
-        return self._marks.settle(token, self._links.take, self._links.leave, self._timeout_ms)
+        return self._marks.settle(token, self._links.take, self._links.drop, self._timeout_ms)
 
     def settle_interrupted(self, token: str, stop: BaseException) -> bool:
         """As `settle`, where `stop` came in between, Ctrl-C in practice; `CommitUnknown` if it can't be known."""

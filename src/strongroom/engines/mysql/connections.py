@@ -13,10 +13,10 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions
 
-from strongroom.engines.mysql.faults import FAULTS, Lost, is_lost, translate
+from strongroom.engines.mysql.faults import FAULTS, Lost, translate
 from strongroom.engines.mysql.link import Link, Server
 from strongroom.engines.mysql.options import Address, MysqlOptions
-from strongroom.errors import InvalidArgument, StrongroomError, Unavailable
+from strongroom.errors import Conflict, InvalidArgument, StrongroomError, Unavailable
 
 _SQL_MODE: Final = ("STRICT_ALL_TABLES", "NO_ENGINE_SUBSTITUTION")
 """Nothing is cut short to fit, and texts are written with backslashes, whatever the server is set to."""
@@ -125,7 +125,7 @@ class Connector:
             return self._set_up(connection, address, max(1, math.ceil(patience)))
         except FAULTS as fault:
             connection.close()
-            raise translate(fault) from fault
+            raise self._refused(address, fault) from fault
         except BaseException:
             connection.close()
             raise
@@ -161,8 +161,9 @@ class Connector:
         return Link(connection, server, int(session), int(now_ms))
 
     def _refused(self, address: Address, fault: Exception) -> StrongroomError:
-        if not is_lost(fault):
-            return translate(fault)
+        found = translate(fault)
+        if not isinstance(found, Lost | Conflict):  # what a node says to which no quorum is left
+            return found
         place = self._options.unix_socket or "{}:{}".format(*address)
         return Lost(f"MySQL: no server answers at {place} ({_plain(fault)})")
 

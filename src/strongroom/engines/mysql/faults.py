@@ -27,7 +27,7 @@ _RIVALS: Final = {
     DEADLOCK,  # also: the cluster certified another node's transaction
     1020,  # the record has changed since it was last read
 }
-_LOCKED: Final = {1205, 3572}
+LOCKED: Final = {1205, 3572}
 _MISSING: Final = {1049, 1146, 1054}
 _REFUSED: Final = {1044, 1045, 1142, 1143, 1227, 1370, 1698}
 _TOO_LARGE: Final = {1153, 1301, 1118, 1406, 3950}
@@ -95,7 +95,7 @@ def translate(fault: Exception) -> StrongroomError:
             return StrongroomError(f"MySQL: {text}")
         case _ if number in _RIVALS:
             return Rivals("MySQL: another transaction won")
-        case n if n in _LOCKED:
+        case n if n in LOCKED:
             return Conflict("MySQL: another transaction has kept a row locked for too long; `inspect` names it")
         case _ if number == DUPLICATE:
             return Duplicate("MySQL: the key exists")

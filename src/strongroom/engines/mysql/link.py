@@ -10,9 +10,10 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import SERVER_STATUS
 
-from strongroom.engines.mysql.faults import FAULTS, is_lost, translate
+from strongroom.engines.mysql.faults import FAULTS, LOCKED, Lost, is_lost, number_of, translate
 from strongroom.engines.mysql.options import Address
-from strongroom.errors import Closed
+from strongroom.engines.mysql.statements import LOCKING
+from strongroom.errors import Closed, StrongroomError
 from strongroom.records import Row
 
 
@@ -90,23 +91,41 @@ class Link:
                 answers.append(Answer(cursor.fetchall(), cursor.rowcount))
         except pymysql.MySQLError as fault:
             # A fault of the server's ends what was sent, and the connection stands.
-            self.fit = self._connection.open and not is_lost(fault)
+            self.fit = self._stands(fault, statements[0])
             raise
         self.fit = True
         return answers
 
     def ask(self, statement: str) -> Sequence[Row]:
         """The rows that one statement answers; raises Strongroom's faults."""
+        self.answers = []
         self.fit = False
         cursor = self._cursor
         try:
             cursor.execute(statement)
             rows: Sequence[Row] = cursor.fetchall()
         except FAULTS as fault:
-            self.fit = self._connection.open and not is_lost(fault)
-            raise translate(fault) from fault
+            self.fit = self._stands(fault, statement)
+            raise self.meaning(fault) from fault
         self.fit = True
         return rows
+
+    def meaning(self, fault: Exception) -> StrongroomError:
+        """The fault to raise for the driver's that the last trip ended with."""
+        found = translate(fault)
+        if self.fit or isinstance(found, Lost):
+            return found
+        return Lost("MySQL: the connection broke, or the node can't catch up with the others")
+
+    def _stands(self, fault: Exception, first: str) -> bool:
+        """Whether the connection can be used after a fault.
+
+        A node that can't catch up with what the others acknowledged says that a lock was not to be had, to whoever
+        begins a transaction or reads without locking. It may have lost them; another will do.
+        """
+        locks_nothing = first.startswith(("START", "SELECT", "SHOW")) and not first.endswith(LOCKING)
+        behind = self.server.cluster and number_of(fault) in LOCKED and not self.answers and locks_nothing
+        return bool(self._connection.open) and not is_lost(fault) and not behind
 
     def forsake(self, why: str) -> None:
         """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""

@@ -36,6 +36,9 @@ _AT_ONCE: Final = 256
 
 _TOKEN: Final = re.compile(r"([0-9a-f]{12})[0-9a-f]{16}")
 
+_PATIENCE_S: Final = 1
+"""How long one attempt waits for a transaction that is still under way."""
+
 _PAUSES: Final = Backoff(first_ms=10, cap_ms=500)
 
 
@@ -97,8 +100,8 @@ class Marks:
         if _made_at(token) < self._clock.about() - _ANSWERED_MS:
             raise InvalidArgument("MySQL: the token is of a transaction too long ago: its mark may be gone")
 
-    def settle(self, token: str, take: Callable[[], Link], leave: Callable[[Link], None], timeout_ms: int) -> bool:
-        """Whether the transaction was kept, for certain; `take` and `leave` are to get and to give back a connection.
+    def settle(self, token: str, take: Callable[[], Link], drop: Callable[[Link], None], timeout_ms: int) -> bool:
+        """Whether the transaction was kept, for certain; `take` and `drop` get a connection, and let go of it for good.
 
         Raises `Unavailable` where it can't be known within `timeout_ms`.
         """
@@ -110,7 +113,7 @@ class Marks:
                 try:
                     return self._fenced(link, token)
                 finally:
-                    leave(link)
+                    drop(link)
             except (Unavailable, Conflict) as fault:
                 pause = _PAUSES.pause(attempt)
                 attempt += 1
@@ -121,9 +124,11 @@ class Marks:
                 time.sleep(pause)
 
     def _fenced(self, link: Link, token: str) -> bool:
+        # A node that is cut off keeps the transaction waiting, and this with it, until it knows: another may know more.
+        patience = f"SET SESSION innodb_lock_wait_timeout = {_PATIENCE_S}"
         fence = f"INSERT INTO {self.name} VALUES ({literal(token)}, 'fence', {_made_at(token)})"
         try:
-            link.trip([fence])
+            link.trip([patience, fence])
         except pymysql.MySQLError as fault:
             if number_of(fault) != DUPLICATE:
                 raise translate(fault) from fault

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-from strongroom.engine import BufferedRows, Refuted, Rivals, Stale, TableChanges
+from strongroom.engine import BufferedRows, Refuted, Stale, TableChanges
 from strongroom.engine import Session as SessionPort
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
 from strongroom.engines.mysql.connections import NOW_MS
@@ -24,11 +22,9 @@ from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import SelectedRows
 from strongroom.engines.mysql.statements import LOCKING, TableStatements
 from strongroom.engines.sql.clock import ServerClock
+from strongroom.engines.sql.turns import Turns
 from strongroom.errors import Corrupt, StrongroomError
 from strongroom.records import AnyTable, Key, Row
-
-_IN_TURN: Final = 256
-"""How many transactions take turns with other processes' after rivals won over one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ class WriteLane:
         self.commits = commits
         self.guards = guards
         self.server_clock = clock
-        self._in_turn = 0
+        self.turns = Turns()
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[WriteSession]:
@@ -97,15 +93,7 @@ class WriteLane:
 
     def beginning(self) -> list[str]:
         """The statements that begin a transaction."""
-        if not self._in_turn:
-            return [BEGIN]
-        self._in_turn -= 1
-        return [BEGIN, self.guards.take_turn]
-
-    def notice(self, fault: StrongroomError) -> None:
-        """Say that a transaction failed: after a conflict the next ones take turns."""
-        if isinstance(fault, Rivals):
-            self._in_turn = _IN_TURN
+        return [BEGIN, self.guards.take_turn] if self.turns.is_next_in_turn() else [BEGIN]
 
 
 class WriteSession(SelectedRows, SessionPort):
@@ -143,7 +131,7 @@ class WriteSession(SelectedRows, SessionPort):
             table = sent[len(link.answers)].table
             raise fault if table is None else Refuted(table) from fault
         except StrongroomError as fault:
-            self._lane.notice(fault)
+            self._lane.turns.notice(fault)
             raise
         except BaseException as stop:
             self.kept = self._lane.commits.settle_interrupted(token, stop)
@@ -184,7 +172,7 @@ class WriteSession(SelectedRows, SessionPort):
         except FAULTS as fault:
             if link.fit:
                 self.fault = translate(fault)
-                self._lane.notice(self.fault)
+                self._lane.turns.notice(self.fault)
             else:
                 self._lane.links.drop_idle()
                 self.fault = Stale("MySQL: the connection broke before anything was to be kept")
