@@ -13,6 +13,7 @@ from servers.etcd import store_url
 from servers.server import Address
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.engine import Engine
+from strongroom.routing import Placement, Router
 
 pytest_plugins = ["servers.fixtures"]
 
@@ -22,6 +23,14 @@ OPENERS: dict[str, Callable[[Path], Engine]] = {
     "memory": lambda _folder: strongroom.open("memory://"),
     "sqlite": lambda folder: strongroom.open(f"sqlite:///{folder}/room.db?synchronous=normal"),
     "single-record": lambda _folder: SingleRecordEngine(strongroom.open("memory://")),
+    "router": lambda folder: Router(
+        {
+            "home": strongroom.open("memory://"),
+            "east": strongroom.open(f"sqlite:///{folder}/east.db?synchronous=normal"),
+            "west": strongroom.open("memory://"),
+        },
+        Placement("home", hashed=("home", "east", "west")),
+    ),
 }
 
 SERVERS: dict[str, Callable[[Address, str], str]] = {

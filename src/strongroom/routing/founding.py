@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from strongroom.engine import Engine, retry
+from strongroom.engine.catalog import epoch_of
 from strongroom.errors import AlreadyExists, InvalidArgument, VersionMismatch, clip
 from strongroom.records import MAX_LIMIT
 from strongroom.routing.placement import Placement
@@ -68,19 +69,20 @@ def joint_epoch(rooms: Rooms, home: str) -> str:
 
     def look() -> str:
         known = {member.room: member for member in rooms[home].scan(MEMBERS, limit=MAX_LIMIT)}
-        for name, room in rooms.items():
+        epochs = {name: epoch_of(room) for name, room in rooms.items()}
+        for name, epoch in epochs.items():
             member = known.get(name)
             if member is None:
-                known[name] = Member(name, room.epoch)
+                known[name] = Member(name, epoch)
                 try:
                     rooms[home].insert(MEMBERS, known[name])
                 except AlreadyExists as rival:
                     raise VersionMismatch(str(rival)) from rival
-            elif member.epoch != room.epoch:
-                known[name] = Member(name, room.epoch, member.restores + 1)
+            elif member.epoch != epoch:
+                known[name] = Member(name, epoch, member.restores + 1)
                 rooms[home].update(MEMBERS, known[name], expect=member)
         restored = sorted(f"{member.room} {member.restores}" for member in known.values() if member.restores)
-        return hashlib.blake2b(" ".join([rooms[home].epoch, *restored]).encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(" ".join([epochs[home], *restored]).encode(), digest_size=8).hexdigest()
 
     return retry(look)
 
