@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from strongroom.engine import BufferedRows, Refuted, Stale, TableChanges
-from strongroom.engine import Session as SessionPort
+
+from strongroom.engine import BufferedRows, Refuted, Session, Stale, TableChanges
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
 from strongroom.engines.mysql.connections import NOW_MS
 from strongroom.engines.mysql.faults import FAULTS, Duplicate, translate
@@ -21,8 +21,7 @@ from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import SelectedRows
 from strongroom.engines.mysql.statements import LOCKING, TableStatements
-from strongroom.engines.sql.clock import ServerClock
-from strongroom.engines.sql.turns import Turns
+from strongroom.engines.sql import ServerClock, Turns
 from strongroom.errors import Corrupt, StrongroomError
 from strongroom.records import AnyTable, Key, Row
 
@@ -59,7 +58,7 @@ class WriteLane:
         self.marks = marks
         self.commits = commits
         self.guards = guards
-        self.server_clock = clock
+        self.clock = clock
         self.turns = Turns()
 
     @contextlib.contextmanager
@@ -96,7 +95,7 @@ class WriteLane:
         return [BEGIN, self.guards.take_turn] if self.turns.is_next_in_turn() else [BEGIN]
 
 
-class WriteSession(SelectedRows, SessionPort):
+class WriteSession(SelectedRows, Session):
     """One write transaction: what a `GroupRunner` runs a group on. A connection is taken when it is first needed."""
 
     locking = LOCKING
@@ -110,7 +109,7 @@ class WriteSession(SelectedRows, SessionPort):
         self._begun = False
 
     def clock(self) -> int:
-        return self._lane.server_clock.now(self._ask_time)
+        return self._lane.clock.now(self._ask_time)
 
     def commit(self, rows: BufferedRows) -> None:
         changes = [change for net in rows.changes() for change in self._changes(net.guarded())]

@@ -10,7 +10,7 @@ import psycopg
 from strongroom.engines.postgres.calls import ROLLBACK, Call, Statement
 from strongroom.engines.postgres.options import PostgresOptions, Target
 from strongroom.engines.postgres.wire import GRACE_MS, Wire
-from strongroom.engines.sql.pool import Pool
+from strongroom.engines.sql import Pool
 from strongroom.errors import InvalidArgument, StrongroomError, Unavailable, Unsupported, cut
 
 _OLDEST: Final = 140_000

@@ -35,7 +35,7 @@ from strongroom.engines.postgres.session import WriteLane
 from strongroom.engines.postgres.snapshots import Snapshots, ask_once
 from strongroom.engines.postgres.statements import TableStatements
 from strongroom.engines.postgres.values import TEXT
-from strongroom.engines.sql.clock import ServerClock
+from strongroom.engines.sql import ServerClock
 from strongroom.records import AnyTable, Key, Row
 
 T = TypeVar("T")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from psycopg.pq.abc import PGresult
 
-from strongroom.engine import BufferedRows, Refuted, Rivals, TableChanges
+from strongroom.engine import BufferedRows, Refuted, Session, TableChanges
 from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call, Statement
 from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.faults import Duplicate, Lost
@@ -16,11 +16,8 @@ from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TURNS, TableStatements, quoted
 from strongroom.engines.postgres.wire import Wire
-from strongroom.engines.sql.clock import ServerClock
+from strongroom.engines.sql import ServerClock, Turns
 from strongroom.errors import StrongroomError
-
-_IN_TURN: Final = 256
-"""How many transactions take turns with other processes' after rivals won over one."""
 
 
 class WriteLane:
@@ -39,8 +36,8 @@ class WriteLane:
         self.clock = clock
         schema, turns = quoted(statements.schema), quoted(TURNS)
         # Unlike a SELECT, LOCK TABLE makes no snapshot while it waits.
-        self._turn = Statement(f"LOCK TABLE {schema}.{turns} IN SHARE UPDATE EXCLUSIVE MODE")()
-        self._in_turn = 0
+        self._take_turn = Statement(f"LOCK TABLE {schema}.{turns} IN SHARE UPDATE EXCLUSIVE MODE")()
+        self.turns = Turns()
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[WriteSession]:
@@ -54,15 +51,7 @@ class WriteLane:
     def beginning(self, wire: Wire) -> list[Call]:
         """The calls that begin a transaction."""
         begin, *setup = wire.beginning(BEGIN_WRITE)
-        if not self._in_turn:
-            return [begin, *setup]
-        self._in_turn -= 1
-        return [begin, self._turn, *setup]
-
-    def notice(self, fault: StrongroomError) -> None:
-        """Say that a transaction failed: after a conflict the next ones take turns."""
-        if isinstance(fault, Rivals):
-            self._in_turn = _IN_TURN
+        return [begin, self._take_turn, *setup] if self.turns.is_next_in_turn() else [begin, *setup]
 
     def commit(self, token: str, wire: Wire, *calls: Call) -> list[PGresult] | None:
         """Send `calls`, which make a mark of `token` and end with a commit: their answers.
@@ -74,7 +63,7 @@ class WriteLane:
             answers = wire.trip(*calls)
         except StrongroomError as fault:
             if not wire.broken:
-                self.notice(fault)
+                self.turns.notice(fault)
                 raise
             if self.marks.find_out(token, fault):
                 return None
@@ -105,7 +94,7 @@ class WriteLane:
                 self.connections.done(wire)
 
 
-class WriteSession(AskedRows):
+class WriteSession(AskedRows, Session):
     """One serializable transaction, begun with its first statement. See `strongroom.engine.Session`."""
 
     def __init__(self, lane: WriteLane) -> None:
@@ -161,7 +150,7 @@ class WriteSession(AskedRows):
                 answer = self._begin(wire, call)
         except StrongroomError as fault:
             self.fault = self.fault or fault
-            self._lane.notice(fault)
+            self._lane.turns.notice(fault)
             raise
         return wire.rows(answer)
 

@@ -1,6 +1,9 @@
-"""What the engines over SQL databases share: names and holes of a dialect, and the statements of key ranges."""
+"""What the engines over SQL databases share: the SQL of key ranges, and ways with a server: pool, clock and turns."""
 
+from strongroom.engines.sql.clock import ServerClock
 from strongroom.engines.sql.dialect import Dialect
+from strongroom.engines.sql.pool import Pool
 from strongroom.engines.sql.ranges import RangeStatement, range_shape
+from strongroom.engines.sql.turns import Turns
 
-__all__ = ["Dialect", "RangeStatement", "range_shape"]
+__all__ = ["Dialect", "Pool", "RangeStatement", "ServerClock", "Turns", "range_shape"]
