@@ -11,19 +11,16 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import urlencode
 
+from servers.cluster import NODES, Cluster
 from servers.errors import ServerFailed
 from servers.machine import find
 from servers.network import Network
 from servers.ports import Port
-from servers.process import tail
 from servers.run import Run, current
 from servers.server import DEADLINE, PAUSE, Address, Server
-
-NODES: Final = 3
-"""The fewest of which a majority is left when one is lost."""
 
 ASKING: Final = 2.0
 """How many seconds a node gets to answer one question."""
@@ -198,7 +195,7 @@ class Etcd(Server):
         return _ask(f"{'https' if context else 'http'}://{self.host}:{self.port}{path}", body, context)
 
 
-class EtcdCluster:
+class EtcdCluster(Cluster[Etcd]):
     """A private cluster of three nodes, on loopback ports or in a network of their own that can be cut.
 
     Arguments:
@@ -214,15 +211,10 @@ class EtcdCluster:
     ) -> None:
         run = run or current()
         find("etcd")
-        self._network = Network(NODES, run) if namespaces else None
+        super().__init__(run, namespaces=namespaces)
         self.nodes = [Etcd(settings=settings, number=number, network=self._network, run=run) for number in range(NODES)]
         for node in self.nodes:
             node.peers = self.nodes
-
-    @property
-    def addresses(self) -> list[Address]:
-        """Where each node answers."""
-        return [node.address for node in self.nodes]
 
     def url(self, prefix: str, *, first: int = 0, **options: str) -> str:
         """The URL of a store for an engine that asks all nodes, the node `first` before the others."""
@@ -248,48 +240,3 @@ class EtcdCluster:
         """Wait until every node answers, which it does when the cluster has a leader. Raises `ServerFailed`."""
         for node in self.nodes:
             node.wait()
-
-    def kill(self) -> None:
-        """Kill every node, one right after the other, as a crash of their machines would."""
-        for node in self.nodes:
-            node.kill()
-
-    def partition(self, node: int, *, clients: bool = False) -> None:
-        """Cut a node off from the others; from its clients too if so asked: then their packets go unanswered.
-
-        Needs ``namespaces=True``.
-        """
-        self._cuttable.cut(node, clients=clients)
-
-    def heal(self, node: int) -> None:
-        """Undo `partition`, and wait until all nodes answer again."""
-        self._cuttable.mend(node)
-        self.wait()
-
-    def close(self) -> None:
-        """End it for good: nothing of it is left."""
-        for node in self.nodes:
-            node.close()
-        if self._network is not None:
-            self._network.close()
-
-    @property
-    def _cuttable(self) -> Network:
-        if self._network is None:
-            raise ServerFailed("only the network of a cluster with namespaces can be cut")
-        return self._network
-
-    def _failed(self, what: str) -> ServerFailed:
-        logs = "".join(f"\n{node.log}:\n{tail(node.log)}" for node in self.nodes)
-        return ServerFailed(f"the cluster {what} within {DEADLINE:.0f} s; the ends of the logs:{logs}")
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

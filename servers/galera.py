@@ -6,20 +6,16 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
+from servers.cluster import NODES, Cluster
 from servers.data import copy_of
-from servers.errors import ServerFailed
 from servers.machine import find
 from servers.mariadb import MariaDB
 from servers.network import Network
 from servers.ports import Port
-from servers.process import tail
 from servers.run import Run, current
 from servers.server import DEADLINE, PAUSE, Address
-
-NODES: Final = 3
-"""The fewest of which a majority is left when one is lost."""
 
 SETTINGS: Final = {
     "binlog_format": "ROW",
@@ -137,7 +133,7 @@ class Node(MariaDB):
         return {str(name): str(value) for name, value in self._query("SHOW STATUS LIKE 'wsrep%'") or ()}
 
 
-class Galera:
+class Galera(Cluster[Node]):
     """A private cluster of three nodes, on loopback ports or in a network of their own that can be cut.
 
     Arguments:
@@ -153,15 +149,10 @@ class Galera:
     ) -> None:
         run = run or current()
         find("galera")
-        self._network = Network(NODES, run) if namespaces else None
+        super().__init__(run, namespaces=namespaces)
         self.nodes = [Node(number, network=self._network, settings=settings or {}, run=run) for number in range(NODES)]
         for node in self.nodes:
             node.peers = self.nodes
-
-    @property
-    def addresses(self) -> list[Address]:
-        """Where each node answers."""
-        return [node.address for node in self.nodes]
 
     def start(self) -> None:
         """Start all nodes, for the first time, or after all were stopped or killed; wait until they are one cluster.
@@ -195,54 +186,5 @@ class Galera:
         deadline = time.monotonic() + DEADLINE
         while any(node.cluster_size() != size for node in seen_by):
             if time.monotonic() > deadline:
-                logs = "".join(f"\n{node.log}:\n{tail(node.log)}" for node in self.nodes)
-                raise ServerFailed(
-                    f"there was no cluster of {size} within {DEADLINE:.0f} s; the ends of the logs:{logs}"
-                )
+                raise self._failed(f"did not have {size} nodes")
             time.sleep(PAUSE)
-
-    def kill(self) -> None:
-        """Kill every node, one right after the other, as a crash of their machines would."""
-        for node in self.nodes:
-            node.kill()
-
-    def stop(self) -> None:
-        """Stop every node in order; the last one to stop founds the cluster anew at the next `start`."""
-        for node in self.nodes:
-            node.stop()
-
-    def partition(self, node: int, *, clients: bool = False) -> None:
-        """Cut a node off from the others; from its clients too if so asked: then their packets go unanswered.
-
-        Needs ``namespaces=True``.
-        """
-        self._cuttable.cut(node, clients=clients)
-
-    def heal(self, node: int) -> None:
-        """Undo `partition`, and wait until all nodes are one cluster again."""
-        self._cuttable.mend(node)
-        self.wait()
-
-    def close(self) -> None:
-        """End it for good: nothing of it is left."""
-        for node in self.nodes:
-            node.close()
-        if self._network is not None:
-            self._network.close()
-
-    @property
-    def _cuttable(self) -> Network:
-        if self._network is None:
-            raise ServerFailed("only the network of a cluster with namespaces can be cut")
-        return self._network
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

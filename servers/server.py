@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 from urllib.parse import quote, urlencode
 
 from servers.errors import ServerFailed
+from servers.life import Life
 from servers.ports import Port
 from servers.process import Process, tail
 from servers.run import Run, current
@@ -41,7 +42,7 @@ class Address:
         return f"{self.scheme}://{self.user}@{self.host}:{self.port}/{path}{query}"
 
 
-class Server(ABC):
+class Server(Life):
     """A private server on this machine: made, it has its data; started, it answers; closed, nothing of it is left.
 
     As a context manager it starts at the beginning and closes at the end. One that is dropped without being closed
@@ -154,17 +155,6 @@ class Server(ABC):
         if self._process is not None:
             self._process.end()
         self._port.release()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _failed(self, what: str) -> ServerFailed:
         return ServerFailed(f"{self._name} {what}; the end of {self.log}:\n{tail(self.log)}")
