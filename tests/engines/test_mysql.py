@@ -206,6 +206,17 @@ def test_what_is_claimed_is_what_the_server_flushes(url: Callable[..., str], adm
         admin("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 
 
+def test_a_binary_log_that_is_not_flushed_is_claimed_for_what_it_is(own_mariadb: Callable[..., MariaDB]) -> None:
+    server = own_mariadb(settings={"log_bin": "log", "sync_binlog": "0"})
+    with opened(server.address.url("a")) as engine:
+        assert engine.claims.durability is Durability.PROCESS
+        assert engine.describe()["flush"] == "not by every commit (sync_binlog=0)"
+        with engine.links.lent() as link:
+            link.ask("SET GLOBAL sync_binlog = 1")
+    with opened(server.address.url("a")) as engine:
+        assert engine.claims.durability is Durability.FLUSHED
+
+
 def test_a_session_does_not_depend_on_what_the_server_is_set_to(url: Callable[..., str], admin: Ask) -> None:
     before = admin("SELECT @@GLOBAL.sql_mode, @@GLOBAL.tx_isolation")[0]
     admin("SET GLOBAL sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES', GLOBAL tx_isolation = 'READ-UNCOMMITTED'")

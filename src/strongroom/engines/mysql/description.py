@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from strongroom.engines.mysql.link import Link
+from strongroom.engines.mysql.link import Link, Server
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.statements import literal
 from strongroom.errors import StrongroomError
 
 Facts = Mapping[str, str | int | bool | tuple[str, ...]]
-
-_FLUSHES: Final = {
-    0: "once a second (innodb_flush_log_at_trx_commit=0)",
-    1: "every commit",
-    2: "once a second (innodb_flush_log_at_trx_commit=2)",
-}
 
 _WAITS: Final = (
     "SELECT b.trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, b.trx_started, NOW()), r.trx_mysql_thread_id "
@@ -44,7 +38,7 @@ def _of_the_server(link: Link, links: Links, options: MysqlOptions) -> Facts:
         "place": options.place,
         "connected_to": options.unix_socket or f"{host}:{port}",
         "server_version": server.version,
-        "flush": _FLUSHES.get(server.flush, str(server.flush)),
+        "flush": _flush(server),
         "binary_log": f"sync_binlog={server.sync_binlog}" if server.binary_log else "off",
         "isolation": "locking reads at REPEATABLE READ",
         "connections_open": links.open,
@@ -52,6 +46,14 @@ def _of_the_server(link: Link, links: Links, options: MysqlOptions) -> Facts:
         "database_bytes": int(str(size)),
         "holders": _holders(link),
     }
+
+
+def _flush(server: Server) -> str:
+    if server.flushes:
+        return "every commit"
+    if server.flush == 1:
+        return f"not by every commit (sync_binlog={server.sync_binlog})"
+    return f"once a second (innodb_flush_log_at_trx_commit={server.flush})"
 
 
 def _holders(link: Link) -> tuple[str, ...]:

@@ -48,8 +48,11 @@ class Server:
 
     @property
     def flushes(self) -> bool:
-        """Whether a commit is on the disk before it is acknowledged (D2)."""
-        return self.flush == 1
+        """Whether a commit is on the disk before it is acknowledged (D2).
+
+        With a binary log, what that has of a commit decides after a crash.
+        """
+        return self.flush == 1 and (not self.binary_log or self.sync_binlog == 1)
 
 
 class Link:
