@@ -15,8 +15,6 @@ from strongroom.engine import (
     Durability,
     Engine,
     GroupRunner,
-    Guard,
-    QueuedCalls,
     Rows,
     SchemaRows,
     Sharing,
@@ -25,18 +23,17 @@ from strongroom.engine import (
     WritableRows,
     retried,
 )
-from strongroom.engines.postgres.calls import ASK_TIME, Call, Statement
+from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.connections import Connections, Connector
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.migration import migrate, tables_in
 from strongroom.engines.postgres.options import FLUSHING, PostgresOptions, Target
-from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.session import WriteLane
+from strongroom.engines.postgres.single import PostgresCalls
 from strongroom.engines.postgres.snapshots import Snapshots, ask_once
 from strongroom.engines.postgres.statements import TableStatements
 from strongroom.engines.postgres.values import TEXT
 from strongroom.engines.sql import ServerClock
-from strongroom.records import AnyTable, Key, Row
 
 T = TypeVar("T")
 
@@ -59,16 +56,15 @@ class PostgresEngine(Engine):
         """Raises as `strongroom.open`."""
         self.options = options
         self._target = target
-        self._connector = Connector(target, options)
-        self._connections = Connections(self._connector, options)
-        self._statements = TableStatements(options.schema)
-        self._clock = ServerClock.of(target.place)
-        marks = Marks(options.schema, self._connector.connect, options.timeout_ms)
-        self._lane = WriteLane(self._connections, self._statements, marks, self._clock)
-        self._snapshots = Snapshots(self._connections, self._statements)
+        connector = Connector(target, options)
+        statements = TableStatements(options.schema)
+        marks = Marks(options.schema, connector.connect, options.timeout_ms)
+        self._connections = Connections(connector, options)
+        self._lane = WriteLane(self._connections, statements, marks, ServerClock.of(target.place))
+        self._snapshots = Snapshots(self._connections, statements)
         self._committer: Committer[Work] = Committer(GroupRunner(self._lane.begin).run)
         self._connections.done(self._connections.take())  # what the server says of itself decides what is claimed
-        facts = self._connector.facts
+        facts = connector.facts
         assert facts is not None
         self._facts = facts
         flushed = facts.fsync and facts.synchronous_commit in FLUSHING
@@ -114,7 +110,7 @@ class PostgresEngine(Engine):
         }
 
     def _single_calls(self) -> WritableRows:
-        return _QuickCalls(self)
+        return PostgresCalls(self, self._committer, self._lane, self._ask)
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         return self._snapshots.read(work)
@@ -139,36 +135,3 @@ class PostgresEngine(Engine):
 
     def _forked(self) -> None:
         _leaked.extend(wire.forsake(self._closed) for wire in self._connections.forsake())
-
-
-class _QuickCalls(AskedRows, QueuedCalls):
-    """Single calls, each one trip to the server."""
-
-    def __init__(self, engine: PostgresEngine) -> None:
-        super().__init__(engine, engine._committer)
-        self._quick = engine
-        self._statements = engine._statements
-        self._connections = engine._connections
-        self._lane = engine._lane
-
-    def clock(self) -> int:
-        self._quick._check_outside("call")
-        return self._quick._clock.now(lambda: int(self._ask(ASK_TIME)[0][0]))
-
-    def _ask(self, call: Call) -> list[tuple[Any, ...]]:
-        self._quick._check_outside("call")
-        return self._quick._ask(call)
-
-    def _insert_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
-        return self._lane.write_alone(lambda token: self._statements[table].marked_insert((*row, token)))
-
-    def _put_alone(self, table: AnyTable, key: Key, row: Row) -> bool:
-        return self._lane.write_alone(lambda token: self._statements[table].marked_put((*row, token)))
-
-    def _replace_alone(self, table: AnyTable, key: Key, row: Row, guard: Guard) -> bool:
-        replace = self._statements[table].replace
-        return self._lane.write_alone(lambda token: replace(key, row, guard.name, guard.value, token))
-
-    def _remove_alone(self, table: AnyTable, key: Key, guard: Guard | None) -> bool:
-        name, value = (None, None) if guard is None else (guard.name, guard.value)
-        return self._lane.write_alone(lambda token: self._statements[table].remove(key, name, value, token))
