@@ -59,21 +59,21 @@ class Commits:
             with contextlib.suppress(StrongroomError):  # those that are left go with the old ones, some day
                 link.ask(statement)
 
-    def settle(self, token: str) -> bool:
+    def resolve(self, token: str) -> bool:
         """Whether the transaction was kept; raises `Unavailable` where that can't be known in time."""
         self._links.drop_idle()  # whatever broke one may have broken all
-        return self._marks.settle(token, self._links.take, self._links.drop, self._timeout_ms)
+        return self._marks.resolve(token, self._links.take, self._links.drop, self._timeout_ms)
 
-    def settle_interrupted(self, token: str, stop: BaseException) -> bool:
-        """As `settle`, where `stop` came in between, Ctrl-C in practice; `CommitUnknown` if it can't be known."""
+    def resolve_interrupted(self, token: str, stop: BaseException) -> bool:
+        """As `resolve`, where `stop` came in between, Ctrl-C in practice; `CommitUnknown` if it can't be known."""
         try:
-            return self.settle(token)
+            return self.resolve(token)
         except Unavailable as fault:
             raise _unknown(token, fault) from stop
 
     def _settled(self, token: str, lost: StrongroomError) -> list[Answer] | None:
         try:
-            kept = self.settle(token)
+            kept = self.resolve(token)
         except Unavailable as fault:
             raise _unknown(token, fault) from lost
         except BaseException as stop:

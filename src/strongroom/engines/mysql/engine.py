@@ -35,7 +35,7 @@ from strongroom.engines.mysql.schema import migrating, tables_of
 from strongroom.engines.mysql.session import WriteLane
 from strongroom.engines.mysql.single import QuickCalls
 from strongroom.engines.mysql.statements import TableStatements
-from strongroom.engines.sql.clock import ServerClock
+from strongroom.engines.sql import ServerClock
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class MysqlEngine(Engine):
         """
         self._check_open()
         self._marks.check(token)
-        return self._commits.settle(token)
+        return self._commits.resolve(token)
 
     def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
         """The server, its settings, the connections to it, and who waits for whose locks."""

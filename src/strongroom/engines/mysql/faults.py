@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Final
 
 import pymysql
@@ -135,12 +133,3 @@ def translate(fault: Exception) -> StrongroomError:
 
 FAULTS: Final = (pymysql.MySQLError, UnicodeError)
 """What the driver may raise."""
-
-
-@contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Let no driver's exception out."""
-    try:
-        yield
-    except FAULTS as fault:
-        raise translate(fault) from fault

@@ -10,8 +10,7 @@ from strongroom.engine import Stale
 from strongroom.engines.mysql.connections import NOW_MS, Connector
 from strongroom.engines.mysql.faults import Lost
 from strongroom.engines.mysql.link import Link
-from strongroom.engines.sql.clock import ServerClock
-from strongroom.engines.sql.pool import Pool
+from strongroom.engines.sql import Pool, ServerClock
 from strongroom.errors import Closed
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from strongroom.engine import Backoff
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
 from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.statements import MYSQL, literal
-from strongroom.engines.sql.clock import ServerClock
+from strongroom.engines.sql import ServerClock
 from strongroom.errors import Conflict, InvalidArgument, Unavailable
 
 TABLE: Final = "strongroom_marks"
@@ -100,7 +100,7 @@ class Marks:
         if _made_at(token) < self._clock.about() - _ANSWERED_MS:
             raise InvalidArgument("MySQL: the token is of a transaction too long ago: its mark may be gone")
 
-    def settle(self, token: str, take: Callable[[], Link], drop: Callable[[Link], None], timeout_ms: int) -> bool:
+    def resolve(self, token: str, take: Callable[[], Link], drop: Callable[[Link], None], timeout_ms: int) -> bool:
         """Whether the transaction was kept, for certain; `take` and `drop` get a connection, and let go of it for good.
 
         Raises `Unavailable` where it can't be known within `timeout_ms`.

@@ -133,7 +133,7 @@ class WriteSession(SelectedRows, Session):
             self._lane.turns.notice(fault)
             raise
         except BaseException as stop:
-            self.kept = self._lane.commits.settle_interrupted(token, stop)
+            self.kept = self._lane.commits.resolve_interrupted(token, stop)
             raise
         self.kept = True
         self._begun = False
