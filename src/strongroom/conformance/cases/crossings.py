@@ -12,8 +12,8 @@ from strongroom.conformance import checks
 from strongroom.conformance.cases.isolation import MULTI, Rival, race
 from strongroom.conformance.kit import Kit, case
 from strongroom.conformance.tables import MARKS, MEMBERS, PAIRS, Mark, Member, Pair
-from strongroom.conformance.threads import errors_of, together
-from strongroom.engine import Reader, Transaction
+from strongroom.conformance.threads import MEETING, Started, errors_of, together
+from strongroom.engine import Engine, Reader, Transaction
 
 CAPACITY: Final = 2
 
@@ -152,6 +152,97 @@ def many_who_take_rows_in_any_order_all_succeed_in_the_end(kit: Kit) -> None:
     checks.equal(errors_of(ended), [], "faults of many who take rows in any order")
     total = sum(pair.number for pair in kit.engine.scan(PAIRS, "n", limit=rows))
     checks.equal(total, 3 * each * threads, "the sum of the numbers")
+
+
+@case("T2", strength=MULTI)
+def a_long_range_that_somebody_relies_on_keeps_all_of_its_rows(kit: Kit) -> None:
+    """More rows than an engine may care to guard one by one."""
+    rows = 200
+
+    def certify(transaction: Transaction, meet: Meet) -> None:
+        full = len(transaction.scan(MEMBERS, "t", limit=rows + 1)) == rows
+        meet()
+        if full:
+            transaction.insert(MARKS, Mark("full"))
+
+    def leave(transaction: Transaction, meet: Meet) -> None:
+        free = transaction.get(MARKS, "full") is None
+        meet()
+        if free:
+            transaction.delete(MEMBERS, "t", "007")
+
+    def wrong(reader: Reader) -> str:
+        left = reader.get(MARKS, "full") is not None and reader.count(MEMBERS, "t", limit=rows) < rows
+        return "write skew: one relied on a row of many that the other took, and both went on" if left else ""
+
+    members = [Member("t", f"{number:03}") for number in range(rows)]
+    _both_ways(kit, lambda kit: kit.keep(MEMBERS, members), certify, leave, wrong)
+
+
+Anomaly = Callable[[Engine], list[int]]
+
+WATCHERS: Final[dict[str, Anomaly]] = {
+    "a page": lambda engine: [pair.number for pair in engine.scan(PAIRS, "n", limit=5)],
+    "many keys": lambda engine: [pair.number for pair in engine.get_many(PAIRS, [("n", "0"), ("n", "1")]) if pair],
+    "a read function": lambda engine: engine.read(_each),
+    "a write function": lambda engine: engine.write(_each),
+}
+"""Ways for one who changes nothing to look at both rows."""
+
+STEPS: Final[dict[str, Callable[[Engine], object]]] = {
+    "a single call": lambda engine: engine.put(PAIRS, Pair("n", "0", 1)),
+    "a transaction": lambda engine: engine.write(lambda transaction: transaction.put(PAIRS, Pair("n", "0", 1))),
+}
+"""Ways to change the first row."""
+
+
+@case("T2", strength=MULTI)
+def whoever_only_looks_is_part_of_the_order_too(kit: Kit) -> None:
+    """One transaction relies on the first row and writes the second; meanwhile the first changes, and is looked at.
+
+    Without whoever looks there is an order: the one transaction, then the change. But if the change was seen, and the
+    second row was not, then the change came first, and the transaction relied on what was no longer so.
+    """
+    other, third = kit.another(), kit.another()
+    for step in STEPS.values():
+        for watcher in WATCHERS.values():
+            for name in ("0", "1"):
+                kit.engine.put(PAIRS, Pair("n", name, 0))
+            seen: list[list[int]] = []
+
+            def meanwhile(
+                step: Callable[[Engine], object] = step,
+                watcher: Anomaly = watcher,
+                engines: tuple[Engine, Engine] = (other, third),
+                seen: list[list[int]] = seen,
+            ) -> None:
+                step(engines[0])
+                seen.append(watcher(engines[1]))
+
+            started: list[Started[None]] = []
+
+            def rely(
+                transaction: Transaction,
+                started: list[Started[None]] = started,
+                meanwhile: Callable[[], None] = meanwhile,
+            ) -> None:
+                first = transaction.get(PAIRS, "n", "0")
+                if not started:
+                    started.append(Started(meanwhile))
+                    started[0].wait(MEETING)  # on an engine that lets one wait for the other it never ends here
+                if first is not None and first.number == 0:
+                    transaction.put(PAIRS, Pair("n", "1", 1))
+
+            kit.engine.write(rely)
+            started[0].end().value()
+            after = [pair.number for pair in kit.engine.scan(PAIRS, "n", limit=5)]
+            told = f"seen: {seen}, at the end: {after}"
+            checks.true(after[1] == 0 or seen != [[1, 0]], f"what was seen was never so in any order; {told}")
+
+
+def _each(reader: Reader) -> list[int]:
+    rows = [reader.get(PAIRS, "n", name) for name in ("0", "1")]
+    return [row.number for row in rows if row]
 
 
 def _add_one(transaction: Transaction, number: str) -> None:

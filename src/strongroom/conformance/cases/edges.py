@@ -164,6 +164,38 @@ def a_page_that_was_not_full_is_gone_on_from_where_it_ended(kit: Kit) -> None:
     checks.equal(seen + [entry.position for entry in page.entries], list(range(1, 12)), "the positions that were seen")
 
 
+@case("R5")
+def a_long_listing_is_whole(kit: Kit) -> None:
+    """More rows than a database may give with one answer."""
+    pairs = [Pair(f"{number:04}", "", number) for number in range(1100)]
+    kit.keep(PAIRS, pairs)
+    checks.equal(kit.engine.scan(PAIRS, limit=2000), pairs, "a scan")
+    checks.equal(kit.engine.scan(PAIRS, limit=2000, reverse=True), pairs[::-1], "a scan in reverse")
+    checks.equal(kit.engine.scan(PAIRS, limit=2, reverse=True), pairs[:-3:-1], "the end")
+    checks.equal(kit.engine.count(PAIRS, limit=2000), len(pairs), "the count")
+
+
+@case("R5")
+def a_listing_of_large_rows_is_whole(kit: Kit) -> None:
+    """More bytes than a database may give with one answer; the rows of each transaction may take several statements."""
+    samples = [Sample(f"{number:02}", number, blob=BLOB) for number in range(36)]
+    for start in range(0, len(samples), 12):
+        some = samples[start : start + 12]
+        if kit.claims.strength >= Strength.MULTI_RECORD:
+            kit.engine.write(partial(_insert_all, some))
+        else:
+            for sample in some:
+                kit.engine.insert(SAMPLES, sample)
+    checks.equal(kit.engine.scan(SAMPLES, limit=100), samples, "a scan")
+    checks.equal(kit.engine.scan(SAMPLES, limit=20, reverse=True), samples[: -20 - 1 : -1], "a page from the end")
+    checks.equal(kit.engine.count(SAMPLES, limit=100), len(samples), "the count")
+
+
+def _insert_all(samples: list[Sample], transaction: Transaction) -> None:
+    for sample in samples:
+        transaction.insert(SAMPLES, sample)
+
+
 @case("T4")
 def rivals_do_not_all_wait_equally_long(kit: Kit) -> None:
     kit.engine.insert(THINGS, Thing("a", 1))

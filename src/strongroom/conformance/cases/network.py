@@ -1,10 +1,11 @@
-"""T6, D3 and E1: engines whose server is elsewhere, and a network that breaks at every moment there is."""
+"""T6, D3, E1 and E2: engines whose server is elsewhere, and a network that breaks at every moment there is."""
 
 # ruff: noqa: D103 - a case is documented by its name, which is a sentence
 from __future__ import annotations
 
+import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,8 @@ from strongroom.conformance.harness import Ability
 from strongroom.conformance.kit import Kit, case
 from strongroom.conformance.tables import MARKS, MEMBERS, PAIRS, THINGS, Mark, Member, Pair, Thing
 from strongroom.conformance.threads import errors_of, together
-from strongroom.engine import Engine, Reader, Sharing, Strength, Transaction
+from strongroom.conformance.url_harness import with_options
+from strongroom.engine import Engine, Reader, Sharing, StoreUrl, Strength, Transaction
 from strongroom.errors import AlreadyExists, CommitUnknown, StrongroomError, Unavailable, VersionMismatch
 
 NETWORK: Final = Sharing.NETWORK
@@ -21,6 +23,9 @@ MULTI: Final = Strength.MULTI_RECORD
 
 FEW: Final = 200
 """More runs of one function than this are no bounded number of retries."""
+
+
+PASSWORD: Final = "open-sesame"
 
 
 class Change(NamedTuple):
@@ -148,6 +153,8 @@ def a_commit_at_which_the_server_went_away_is_unknown_and_can_be_asked_about(kit
                 change(hasty)
                 checks.same(kit.engine.resolve(fault.token), False, "the answer when the change was made anew")
             checks.true(is_kept(kit.open()), f"{name} was not kept in the end")
+            hasty.close()
+            checks.same(kit.engine.resolve(fault.token), kept, "the answer when the engine object was closed")
 
 
 @case("T6", Ability.GONE_AFTER_COMMIT, sharing=NETWORK, strength=MULTI)
@@ -327,6 +334,45 @@ def a_server_that_is_away_is_a_typed_fault_of_opening_too(kit: Kit) -> None:
     with kit.harness.inflict(Ability.SERVER_AWAY):
         checks.raises(Unavailable, "a store whose server is away", open_and_look)
     open_and_look()
+
+
+@case("E2", Ability.PROCESSES, Ability.SERVER_AWAY, sharing=NETWORK)
+def a_password_is_shown_by_nothing(kit: Kit) -> None:
+    kit.engine.get(THINGS, "t")
+    url = _with_password(kit.harness.url)
+    module, _, name = kit.harness.opener.partition(":")
+    opener: Callable[[str], Engine] = getattr(importlib.import_module(module), name)
+
+    def open_and_look() -> str:
+        with opener(url) as engine:
+            engine.get(THINGS, "t")
+            return f"{engine!r} {engine.describe()}"
+
+    with kit.harness.inflict(Ability.SERVER_AWAY):
+        said = [*_all_that_is_said(checks.raises(Unavailable, "a store whose server is away", open_and_look))]
+    try:
+        said.append(open_and_look())  # a server may well let in whoever it has no password of
+    except StrongroomError as fault:
+        said += _all_that_is_said(fault)
+    checks.true(not any(PASSWORD in text for text in said), "the password of the URL is shown")
+
+
+def _with_password(url: str) -> str:
+    """The URL of the same store, for one who gives up soon, and has a password where the URL names a server."""
+    parsed = StoreUrl.parse(url)
+    place = parsed.place
+    address, slash, rest = place.partition("/")
+    user, _, servers = address.rpartition("@")
+    if ":" in servers:
+        place = f"{user.partition(':')[0] or 'somebody'}:{PASSWORD}@{servers}{slash}{rest}"
+    return f"{parsed.scheme}://{with_options(place, {**parsed.options, 'timeout_ms': '1000'})}"
+
+
+def _all_that_is_said(fault: BaseException | None) -> Iterator[str]:
+    """The messages of a fault, and of all that it came from."""
+    while fault is not None:
+        yield f"{fault} {fault!r}"
+        fault = fault.__cause__
 
 
 @case("C1", Ability.LOST_CONNECTION, sharing=NETWORK, strength=MULTI)
