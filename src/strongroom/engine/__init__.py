@@ -22,6 +22,7 @@ from strongroom.engine.port import (
 from strongroom.engine.queued import QueuedCalls
 from strongroom.engine.registry import open, schemes
 from strongroom.engine.retry import Backoff, retry
+from strongroom.engine.struck import is_from_a_signal
 from strongroom.engine.urls import StoreUrl
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Work",
     "WritableRows",
     "Writer",
+    "is_from_a_signal",
     "open",
     "retried",
     "retry",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import apsw
 
-from strongroom.engine import Job
+from strongroom.engine import Job, is_from_a_signal
 from strongroom.engines.sqlite.faults import FAULTS, translate
 from strongroom.engines.sqlite.rows import ConnectionRows, rolled_back
 from strongroom.engines.sqlite.wal import WalKeeper
@@ -166,8 +165,8 @@ class GroupWriter:
         try:
             job.result = job.work.change(self._rows)
         except BaseException as fault:
-            if isinstance(fault, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-                raise  # Ctrl-C strikes the main thread alone: it is this caller's, not the job's
+            if is_from_a_signal(fault):
+                raise  # it is the main thread's, which leads just now
             job.error = fault
         undo = job.error is not None or _is_abandoned(job)
         # After some faults (disk full) SQLite has rolled everything back by itself.
