@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Annotated
 
 import pytest
@@ -13,7 +14,7 @@ from strongroom.engine import Job, Transaction, Work
 from strongroom.engine.operations import OpenTransaction
 from strongroom.errors import AlreadyExists, InvalidArgument, StrongroomError, TooLarge, VersionMismatch
 from strongroom.patterns import Log
-from strongroom.records import MEMBERSHIP, REPLACEABLE, VERSIONED, Identifier, Integer, Record, Schema, Table
+from strongroom.records import MEMBERSHIP, REPLACEABLE, VERSIONED, Identifier, Integer, Record, Schema, Table, desc
 
 test_conformance = conformance_tests(
     lambda _folder: WrappedHarness(UrlHarness("memory://buffered"), BufferedEngine, name="buffered memory")
@@ -191,6 +192,67 @@ class TestGroups:
             engine.write(go_on)
         assert engine.get(COUNTS, "a") is None
 
+    def test_of_many_rows_the_last_of_which_was_there_none_is_taken_for_new_again(self, engine: BufferedEngine) -> None:
+        engine.insert(COUNTS, Count("299"))
+
+        def insert_all(transaction: Transaction) -> None:
+            for number in range(300):
+                transaction.insert(COUNTS, Count(str(number)))
+
+        before = len(engine.sessions)
+        with pytest.raises(AlreadyExists, match="299"):
+            engine.write(insert_all)
+        assert len(engine.sessions) == before + 2
+        assert engine.count(COUNTS, limit=9) == 1
+
+    def test_a_row_that_can_not_be_looked_for_is_the_fault_of_whoever_asks_for_it(self, engine: BufferedEngine) -> None:
+        elsewhere = Table("elsewhere", Count, key=("name",), changes=VERSIONED("number"))
+        for name in "abcdefgh":
+            engine.insert(COUNTS, Count(name))
+
+        def update(table: Table[Count], name: str) -> Job[Work]:
+            work = _work(engine, lambda tx: tx.update(table, Count(name, 2), expect=1))
+            return Job(replace(work, touches=(table, (name,))))
+
+        jobs = [update(elsewhere if name == "e" else COUNTS, name) for name in "abcdefgh"]
+        engine.runner.run(jobs)
+        assert [type(job.error) for job in jobs] == [type(None)] * 4 + [InvalidArgument] + [type(None)] * 3
+        assert [count.number for count in engine.scan(COUNTS, limit=9)] == [2, 2, 2, 2, 1, 2, 2, 2]
+
+
+class TestDeclarations:
+    def test_two_equal_declarations_of_a_table_share_what_is_known_of_it(self, engine: BufferedEngine) -> None:
+        again = Table("counts", Count, key=("name",), changes=VERSIONED("number"))
+        engine.insert(COUNTS, Count("a"))
+        outcomes = together(
+            engine,
+            lambda tx: tx.update(COUNTS, Count("a", 2), expect=1),
+            lambda tx: tx.update(again, Count("a", 9), expect=1),
+            lambda tx: tx.get(again, "a"),
+        )
+        assert isinstance(outcomes[1], VersionMismatch), "no update is lost"
+        assert outcomes[2] == engine.get(COUNTS, "a") == Count("a", 2)
+
+    def test_functions_with_different_declarations_of_a_table_run_apart(self, engine: BufferedEngine) -> None:
+        turned = Table("counts", Count, key=(desc("name"),), changes=VERSIONED("number"))
+        engine.insert(COUNTS, Count("a"))
+        outcomes = together(
+            engine,
+            lambda tx: tx.update(COUNTS, Count("a", 2), expect=1),
+            lambda tx: tx.update(turned, Count("a", 9), expect=1),
+            bump,
+        )
+        assert isinstance(outcomes[1], VersionMismatch)
+        assert outcomes[2] == 3
+
+        def both(transaction: Transaction) -> None:
+            transaction.insert(COUNTS, Count("b"))
+            transaction.get(turned, "b")
+
+        with pytest.raises(InvalidArgument, match="one declaration"):
+            engine.write(both)
+        assert engine.get(COUNTS, "b") is None
+
 
 class TestOverlay:
     def test_a_count_has_what_the_function_changed(self, engine: BufferedEngine) -> None:
@@ -250,6 +312,15 @@ class TestOverlay:
         with pytest.raises(AlreadyExists):
             engine.write(change)
         assert engine.count(MEMBERS, limit=9) == 1
+
+    def test_a_new_row_that_was_walked_over_and_counted_can_be_removed_again(self, engine: BufferedEngine) -> None:
+        def change(transaction: Transaction) -> list[object]:
+            transaction.insert(MEMBERS, Entry("m", 1))
+            seen: list[object] = [len(transaction.scan(MEMBERS, "m", limit=9)), transaction.count(MEMBERS, limit=9)]
+            return [*seen, transaction.delete(MEMBERS, "m", 1), transaction.get(MEMBERS, "m", 1)]
+
+        assert engine.write(change) == [1, 1, True, None]
+        assert engine.count(MEMBERS, limit=9) == 0
 
     def test_a_walk_that_meets_a_row_which_was_taken_for_new_says_so(self, engine: BufferedEngine) -> None:
         engine.insert(MEMBERS, Entry("m", 1))

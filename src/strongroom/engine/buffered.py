@@ -15,7 +15,7 @@ from typing import Any, Final
 from sortedcontainers import SortedDict
 
 from strongroom.engine.port import Guard, Rows, WritableRows
-from strongroom.errors import Conflict
+from strongroom.errors import Conflict, InvalidArgument
 from strongroom.records import AnyTable, Key, KeyRange, Row, encode_key
 
 _WORTH_KEEPING: Final = 256
@@ -127,10 +127,12 @@ class BufferedRows(WritableRows):
         self._base = base
         self._clock = clock
         self._assumes = assumes
-        self._tables: dict[AnyTable, _Held] = {}
+        self._tables: dict[str, _Held] = {}
         self._journal: list[tuple[_Held, Key, bool, Row | None]] = []
         self.refuted: Refuted | None = None
         """Set for good where an assumption turned out wrong, also if the function that was told so went on."""
+        self.mixed = False
+        """Set for good where two declarations of one table met, which can't share what is known of its rows."""
 
     # What the transaction's functions ask for.
 
@@ -200,8 +202,7 @@ class BufferedRows(WritableRows):
         if before is None or (guard is not None and before[guard.column] != guard.value):
             return False
         held = self._held(table)
-        if key in held.assumed:
-            self._known(held, key)  # or nothing would be sent that shows whether it was new
+        self._known(held, key)  # what is sent depends on it, also for a row that was put, or taken for new
         self._set(held, key, None)
         return True
 
@@ -217,7 +218,7 @@ class BufferedRows(WritableRows):
         for key in dict.fromkeys(keys):
             if key not in held.known:
                 if held.is_walked(key):
-                    held.known[key] = None
+                    self._learned(held, [key], [None])
                 else:
                     unknown.append(key)
         if len(unknown) == 1:
@@ -255,7 +256,8 @@ class BufferedRows(WritableRows):
 
     def reached(self) -> Iterator[tuple[AnyTable, Key]]:
         """Everything that was read or changed: the full keys, and the prefixes that were walked or counted."""
-        for table, held in self._tables.items():
+        for held in self._tables.values():
+            table = held.table
             yield from ((table, key) for key in held.known)
             yield from ((table, key) for key in held.assumed)
             yield from ((table, key) for key in held.changed)
@@ -263,9 +265,12 @@ class BufferedRows(WritableRows):
             yield from ((table, prefix) for prefix, _ in held.tallies)
 
     def _held(self, table: AnyTable) -> _Held:
-        held = self._tables.get(table)
+        held = self._tables.get(table.name)
         if held is None:
-            held = self._tables[table] = _Held(table)
+            held = self._tables[table.name] = _Held(table)
+        elif held.table is not table and not _is_same(held.table, table):
+            self.mixed = True
+            raise InvalidArgument(f"{table.name}: a transaction works with one declaration of a table, not with two")
         return held
 
     def _known(self, held: _Held, key: Key) -> Row | None:
@@ -296,6 +301,15 @@ class BufferedRows(WritableRows):
     def _set(self, held: _Held, key: Key, row: Row | None) -> None:
         self._journal.append((held, key, key in held.changed, held.changed.get(key)))
         held.set(key, row)
+
+
+def _is_same(one: AnyTable, other: AnyTable) -> bool:
+    """Whether two declarations of a table have the same rows: a module may be loaded twice."""
+    shapes = [
+        ([(c.name, c.storage) for c in t.columns], [(k.index, k.descending) for k in t.key], t.changes)
+        for t in (one, other)
+    ]
+    return shapes[0] == shapes[1]
 
 
 def _net(held: _Held) -> TableChanges:

@@ -7,7 +7,6 @@ them changed is sent together with one commit. Where rivals win, the whole group
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from strongroom.engine.buffered import BufferedRows, Refuted
 from strongroom.engine.committer import Job
 from strongroom.engine.port import Rows, WritableRows
 from strongroom.engine.retry import DEFAULT, Backoff
+from strongroom.engine.struck import is_from_a_signal
 from strongroom.errors import CommitUnknown, Conflict, StrongroomError, Unavailable
 from strongroom.records import AnyTable, Key
 
@@ -34,6 +34,10 @@ class Rivals(Conflict):
 
 class Stale(Unavailable):
     """The connection had broken before anything was asked of it: whatever was to be done is to be done on another."""
+
+
+class _Apart(Exception):
+    """The jobs of a group can't run in one transaction: in halves, so that whoever is not at fault goes on."""
 
 
 class Session(Rows, Protocol):
@@ -94,11 +98,15 @@ class GroupRunner:
     def __init__(self, begin: Callable[[], AbstractContextManager[Session]], *, backoff: Backoff = DEFAULT) -> None:
         self._begin = begin
         self._backoff = backoff
-        self._wary: defaultdict[str, int] = defaultdict(int)
+        self._wary: dict[str, int] = {}
+        """How many more inserts into tables are to be looked for."""
+        self._looked_for: set[str] = set()
+        """The tables for which the group that runs now looks."""
 
     def run(self, jobs: Sequence[Job[Work]]) -> None:
         """Run the jobs of one group, and set each one's result or error; what they wrote is then durable."""
         if len(jobs) == 1 and (alone := jobs[0].work.alone) is not None:
+            jobs[0].error = None
             try:
                 jobs[0].result = alone()
             except StrongroomError as fault:
@@ -118,6 +126,10 @@ class GroupRunner:
                     self._wary[fault.table.name] = _WARY
                 else:
                     time.sleep(self._backoff.pause(failed - 1))
+            except _Apart:
+                self.run(rest[: len(rest) // 2])
+                self.run(rest[len(rest) // 2 :])
+                return
             else:
                 if spoiler is None:
                     return
@@ -127,8 +139,10 @@ class GroupRunner:
         """Run the jobs in one transaction. Answers the one that broke it for the others, if one did.
 
         Nothing is handed out before the commit: a job that was refused because of what a neighbour wrote was refused
-        for nothing if that is not kept.
+        for nothing if that is not kept. Raises `_Apart` where they can't run together.
         """
+        # The same for the whole run: what is looked for again must reach as far as the row that was not new.
+        self._looked_for = {name for name, left in self._wary.items() if left}
         with self._begin() as session:
             rows = BufferedRows(session, session.clock, self._assumes)
             if len(jobs) > 1:
@@ -147,6 +161,8 @@ class GroupRunner:
                     # Also a function that went on after a fault: what it was told is of no worth.
                     job.error = job.error or session.fault
                     return job
+                if rows.mixed and len(jobs) > 1:
+                    raise _Apart
             try:
                 session.commit(rows)
             except (Rivals, Refuted, Stale):
@@ -155,6 +171,7 @@ class GroupRunner:
                 if len(jobs) == 1 or isinstance(fault, CommitUnknown | Unavailable):
                     _fail(jobs, fault)
                     return None
+                raise _Apart from fault  # one of them is at fault, or all are too much together
             except BaseException:
                 if session.kept:
                     _mark_done(jobs)
@@ -162,13 +179,9 @@ class GroupRunner:
             else:
                 _mark_done(jobs)
                 return None
-        # One of them is at fault, or all are too much together: in halves, so that the others go on.
-        self.run(jobs[: len(jobs) // 2])
-        self.run(jobs[len(jobs) // 2 :])
-        return None
 
     def _look_ahead(self, rows: BufferedRows, jobs: Sequence[Job[Work]]) -> None:
-        """Read the rows that the jobs are known to need, together."""
+        """Read the rows that the jobs are known to need, together; `_Apart` where one of them can't be read."""
         keys: defaultdict[AnyTable, list[Key]] = defaultdict(list)
         for job in jobs:
             if job.work.touches is not None:
@@ -177,8 +190,12 @@ class GroupRunner:
         for table, needed in keys.items():
             try:
                 rows.expect(table, needed)
-            except StrongroomError:
-                return  # the session has the fault: it is handled as if the first job had met it
+            except (Rivals, Stale):
+                raise
+            except Unavailable:
+                return  # the session has the fault, and it is everyone's
+            except StrongroomError as fault:
+                raise _Apart from fault  # whose it is will be seen
 
     def _attempt(self, job: Job[Work], rows: BufferedRows) -> None:
         mark = rows.mark()
@@ -186,8 +203,8 @@ class GroupRunner:
         try:
             job.result = job.work.change(rows)
         except BaseException as fault:
-            if isinstance(fault, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-                raise  # Ctrl-C strikes the main thread alone: it is this caller's, not the job's
+            if is_from_a_signal(fault):
+                raise  # it is the main thread's, which leads just now
             job.error = fault
         if job.error is not None or (job.work.abandoned is not None and job.work.abandoned()):
             with contextlib.suppress(StrongroomError):  # the session, or the rows, have the fault
@@ -196,9 +213,9 @@ class GroupRunner:
 
     def _assumes(self, table: AnyTable) -> bool:
         """Whether inserted rows are taken for new; not for a while after one was not."""
-        if self._wary[table.name] == 0:
+        if table.name not in self._looked_for:
             return True
-        self._wary[table.name] -= 1
+        self._wary[table.name] = max(0, self._wary[table.name] - 1)
         return False
 
 

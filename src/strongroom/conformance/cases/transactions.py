@@ -137,6 +137,19 @@ def a_transaction_sees_what_it_wrote_itself(kit: Kit) -> None:
 
 
 @case("T1", strength=MULTI, across=True)
+def what_is_put_and_deleted_again_is_gone_whether_it_was_there_or_not(kit: Kit) -> None:
+    kit.engine.put(PAIRS, Pair("old", "", 1))
+
+    def come_and_go(transaction: Transaction) -> list[bool]:
+        for name in ("old", "new"):
+            transaction.put(PAIRS, Pair(name, "", 2))
+        return [transaction.delete(PAIRS, name, "") for name in ("old", "new", "old")]
+
+    checks.equal(kit.engine.write(come_and_go), [True, True, False], "what the deletes answered")
+    checks.equal(kit.engine.scan(PAIRS, limit=9), [], "the rows")
+
+
+@case("T1", strength=MULTI, across=True)
 def nobody_sees_a_transaction_before_it_is_committed(kit: Kit) -> None:
     look = furnish(kit)
     before = look()
