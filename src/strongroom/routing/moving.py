@@ -137,13 +137,15 @@ class _Move:
                 self._fence(route.room, number, Hold.FENCED)
                 return self._mark(route, route.replace(stage=Stage.FENCED))
             case Stage.FENCED:
-                self._fence(route.other, number, Hold.INCOMING, since=source.room.now())
+                self._fence(route.other, number, Hold.INCOMING, since=self._time_in(route.room))
                 source.copy_to(target, watch)
                 return self._mark(route, route.replace(stage=Stage.COPIED))
             case Stage.COPIED:
                 here, there = source.digest(watch), target.digest(watch)
                 for table, digest in here.tables.items():
                     if there.tables[table] != digest:
+                        if self._known() != route:
+                            raise _overtaken()
                         raise Corrupt(
                             f"{table}: the copy of the scope {clip(self._scope)} has another digest", table=table
                         )
@@ -186,12 +188,20 @@ class _Move:
                 return transaction.insert(FENCES, Fence(self._scope, number, hold, since))
             if old.number > number or (old.number == number and hold not in _AFTER[old.hold]):
                 raise _overtaken()
-            new = old.replace(number=number, hold=hold, since=max(old.since, since))
+            new = old.replace(number=number, hold=hold)
+            if hold is Hold.INCOMING:
+                # A time that this very move has set stays: nothing was told any time at the source since.
+                new = new.replace(since=(old.since if old.number == number else 0) or since)
             if new == old:
                 return transaction.abandon(None)
             return transaction.update(FENCES, new.replace(version=old.version + 1), expect=old)
 
         self._room(room).write(change)
+
+    def _time_in(self, room: str) -> int:
+        """The time that the scope has come to in its room."""
+        fence = self._room(room).get(FENCES, self._scope)
+        return max(self._room(room).now(), fence.since if fence else 0)
 
     def _rows(self, room: str, number: int) -> ScopeRows:
         return ScopeRows(self._room(room), self._tables, self._scope, number)
