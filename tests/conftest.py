@@ -36,6 +36,7 @@ OPENERS: dict[str, Callable[[Path], Engine]] = {
 SERVERS: dict[str, Callable[[Address, str], str]] = {
     "dynamodb": lambda server, name: server.url(name),
     "etcd": lambda server, name: store_url([server], name),
+    "mariadb": lambda server, name: server.url(name),
     "postgres": lambda server, name: server.url(schema=name, synchronous_commit="off"),
 }
 """The URL of a store of that name, for each fixture that is a server. They take longer."""
