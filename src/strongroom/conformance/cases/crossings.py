@@ -154,7 +154,7 @@ def many_who_take_rows_in_any_order_all_succeed_in_the_end(kit: Kit) -> None:
     checks.equal(total, 3 * each * threads, "the sum of the numbers")
 
 
-@case("T2", strength=MULTI)
+@case("T2", strength=MULTI, across=True)
 def a_long_range_that_somebody_relies_on_keeps_all_of_its_rows(kit: Kit) -> None:
     """More rows than an engine may care to guard one by one."""
     rows = 200
