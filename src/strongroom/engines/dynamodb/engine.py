@@ -140,8 +140,18 @@ class DynamoEngine(Engine):
         return result
 
     def _migrate(self, work: Callable[[SchemaRows], T]) -> T:
+        def migrate(rows: WritableRows) -> T:
+            migration = MigrationRows(rows, self._store.tables)
+            result = work(migration)
+            migration.note()
+            return result
+
         self._store.tables.make_store()
-        result: T = self._committer.submit(Work(lambda rows: work(MigrationRows(rows, self._store.tables))))
+        try:
+            result: T = self._committer.submit(Work(migrate))
+        except BaseException:
+            self._store.tables.forget()
+            raise
         return result
 
     def _tables(self) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from strongroom.engines.dynamodb.faults import FAULTS, code_of, translate
@@ -17,6 +18,8 @@ _NOT_THERE: Final = "ResourceNotFoundException"
 _OTHER_KEY: Final = "ValidationException"
 """What a query by our key is told of a table that has another one."""
 _MOST: Final = 1000
+_MOST_WRITTEN: Final = 25
+"""The most items that DynamoDB takes in one write of many."""
 _PAUSE: Final = 0.2
 """Seconds between two looks at a table that is being made."""
 
@@ -32,28 +35,36 @@ class Tables:
         """The names of the tables that the store has now; none where there is no store."""
         try:
             found = self._service.query(TABLES, sort_key(b""), b"\xff", limit=_MOST, reverse=False)
-            self._known = frozenset(item["name"]["S"] for item in found)
+            names = {item["name"]["S"] for item in found}
         except StrongroomError as fault:
             if code_of_cause(fault) == _NOT_THERE:
                 return set()
             if code_of_cause(fault) == _OTHER_KEY:
                 raise self._foreign() from fault
             raise
-        return set(self._known)
+        self._known |= names
+        return names
 
     def know(self, table: AnyTable) -> None:
         """Raises `InvalidArgument` for a table that the store has not."""
         if table.name not in self._known and table.name not in self.names():
             raise InvalidArgument(f"{table.name}: no such table; prepare its schema first")
 
-    def create(self, table: AnyTable, columns: Sequence[Column]) -> None:
-        """Note a table with its columns, or find it noted."""
-        self._note(table, columns)
+    def expect(self, table: AnyTable) -> None:
+        """Take a table for one that the store has: it is being made."""
         self._known |= {table.name}
 
-    def add_column(self, table: AnyTable, column: Column) -> None:
-        """Note a column of a table. Its rows are left as they are: they read with the column's default (M4)."""
-        self._note(table, [c for c in table.columns if c.since <= column.since])
+    def forget(self) -> None:
+        """Look again which tables there are, before any of them is used."""
+        self._known = frozenset()
+
+    def note(self, notes: Sequence[Note]) -> None:
+        """Write tables down with their columns, or find them written down: the same once more does no harm (M3)."""
+        for start in range(0, len(notes), _MOST_WRITTEN):
+            items = [{"PutRequest": {"Item": note.item}} for note in notes[start : start + _MOST_WRITTEN]]
+            asked = {self._service.table: items}
+            while asked:
+                asked = self._service.call("batch_write_item", RequestItems=asked).get("UnprocessedItems", {})
 
     def make_store(self) -> None:
         """Make the DynamoDB table, or find it made, and wait until it can be used.
@@ -115,18 +126,24 @@ class Tables:
             if code_of(fault) != "ResourceInUseException":  # another engine makes it at this moment
                 raise translate(fault) from fault
 
-    def _note(self, table: AnyTable, columns: Sequence[Column]) -> None:
-        key = [("-" if part.descending else "") + part.column.name for part in table.key]
-        self._service.call(
-            "put_item",
-            TableName=self._service.table,
-            Item={
-                **key_of((TABLES, sort_key(table.name.encode()))),
-                "name": {"S": table.name},
-                "key": {"L": [{"S": name} for name in key]},
-                "columns": {"L": [{"S": f"{column.name} {column.storage}"} for column in columns]},
-            },
-        )
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is written down of a table: its key and columns, for whoever looks."""
+
+    table: AnyTable
+    columns: Sequence[Column]
+
+    @property
+    def item(self) -> Item:
+        """The table's item in the list of tables."""
+        key = [("-" if part.descending else "") + part.column.name for part in self.table.key]
+        return {
+            **key_of((TABLES, sort_key(self.table.name.encode()))),
+            "name": {"S": self.table.name},
+            "key": {"L": [{"S": name} for name in key]},
+            "columns": {"L": [{"S": f"{column.name} {column.storage}"} for column in self.columns]},
+        }
 
 
 def code_of_cause(fault: Exception) -> str:
