@@ -328,7 +328,7 @@ def test_a_token_that_was_never_given_out_is_refused(room: PostgresEngine, token
 
 
 def test_a_token_of_long_ago_is_refused_as_its_mark_is_forgotten(room: PostgresEngine) -> None:
-    with pytest.raises(InvalidArgument, match="older than a week"):
+    with pytest.raises(InvalidArgument, match="older than six days"):
         room.resolve("00000001" + "0" * 16)
 
 

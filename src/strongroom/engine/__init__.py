@@ -6,6 +6,7 @@ from strongroom.engine.buffered import BufferedRows, Refuted, TableChanges
 from strongroom.engine.clock import Clock
 from strongroom.engine.committer import Committer, Job
 from strongroom.engine.groups import GroupRunner, Rivals, Session, Stale, Work, retried
+from strongroom.engine.marks import MARK_KEPT_MS, TOKEN_ANSWERED_MS
 from strongroom.engine.port import (
     Claims,
     Durability,
@@ -24,8 +25,11 @@ from strongroom.engine.registry import open, schemes
 from strongroom.engine.retry import Backoff, retry
 from strongroom.engine.struck import is_from_a_signal
 from strongroom.engine.urls import StoreUrl
+from strongroom.engine.wrapped import WrappedRows
 
 __all__ = [
+    "MARK_KEPT_MS",
+    "TOKEN_ANSWERED_MS",
     "Backoff",
     "BufferedRows",
     "Cancelled",
@@ -52,6 +56,7 @@ __all__ = [
     "TableChanges",
     "Transaction",
     "Work",
+    "WrappedRows",
     "WritableRows",
     "Writer",
     "is_from_a_signal",

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from strongroom.engine import Backoff, Clock, Rivals
+from strongroom.engine import MARK_KEPT_MS, TOKEN_ANSWERED_MS, Backoff, Clock, Rivals
 from strongroom.engines.etcd.faults import Full, Lost
 from strongroom.engines.etcd.guards import absent
 from strongroom.engines.etcd.layout import Layout
@@ -39,10 +39,6 @@ from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, Strongroo
 
 _SWEEP_EVERY: Final = 64
 """How many commits leave their marks before one of them removes those."""
-_KEPT_MS: Final = 7 * 24 * 3_600_000
-"""How long the marks of engine objects that are gone are kept, for whoever still has a token."""
-_ASKED_FOR_MS: Final = _KEPT_MS - 24 * 3_600_000
-"""How long tokens are answered for: a day less, as machines' clocks differ."""
 _SWEPT_AT_ONCE: Final = 1000
 _CHECK_DIGITS: Final = 8
 """How many hex digits at the end of a token show that it is one of this store's."""
@@ -118,7 +114,7 @@ class Commits:
         named, check = token[:-_CHECK_DIGITS], token[-_CHECK_DIGITS:]
         if len(token) != 40 or not token.isascii() or check != self._check(named):
             raise InvalidArgument("etcd: the token is not one of this store")
-        if self._clock.now() - int(named[-8:], 16) * 1000 > _ASKED_FOR_MS:
+        if self._clock.now() - int(named[-8:], 16) * 1000 > TOKEN_ANSWERED_MS:
             raise InvalidArgument("etcd: the token is too old: read what was written instead")
         return self._fence(self._layout.marks[0] + named[:-8].encode(), self._members.deadline())
 
@@ -131,7 +127,7 @@ class Commits:
             self._members.repeat(TxnRequest(success=[RequestOp(request_delete_range=own)]), deadline)
         listed = RequestOp(request_range=RangeRequest(key=first, range_end=end, limit=_SWEPT_AT_ONCE))
         pairs = self._members.repeat(TxnRequest(success=[listed]), deadline).responses[0].response_range.kvs
-        before = self._clock.now() - _KEPT_MS
+        before = self._clock.now() - MARK_KEPT_MS
         old = [
             RequestOp(request_delete_range=DeleteRangeRequest(key=pair.key))
             for pair in pairs

@@ -17,7 +17,7 @@ from typing import Final
 
 import pymysql
 
-from strongroom.engine import Backoff
+from strongroom.engine import MARK_KEPT_MS, TOKEN_ANSWERED_MS, Backoff
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
 from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.statements import MYSQL, literal
@@ -25,11 +25,6 @@ from strongroom.engines.sql import ServerClock
 from strongroom.errors import Conflict, InvalidArgument, Unavailable
 
 TABLE: Final = "strongroom_marks"
-
-KEPT_MS: Final = 7 * 24 * 3600 * 1000
-"""How long the mark of a transaction whose answer was lost is kept, in milliseconds."""
-_ANSWERED_MS: Final = KEPT_MS - 24 * 3600 * 1000
-"""How old a token may be: less, as clocks differ."""
 
 _AT_ONCE: Final = 256
 """How many marks that nobody will ask for are removed together."""
@@ -90,14 +85,14 @@ class Marks:
 
     def forget_old(self) -> str:
         """Removes marks of transactions that nobody can ask for any more: those whose tokens begin with an old time."""
-        oldest = f"{max(0, self._clock.about() - KEPT_MS):012x}"
+        oldest = f"{max(0, self._clock.about() - MARK_KEPT_MS):012x}"
         return f"DELETE FROM {self.name} WHERE token < _binary{literal(oldest)}"
 
     def check(self, token: str) -> None:
         """Raises `InvalidArgument` for what is no token, or one too old for its mark to be there still."""
         if not _TOKEN.fullmatch(token):
             raise InvalidArgument("MySQL: this is no token of a CommitUnknown")
-        if _made_at(token) < self._clock.about() - _ANSWERED_MS:
+        if _made_at(token) < self._clock.about() - TOKEN_ANSWERED_MS:
             raise InvalidArgument("MySQL: the token is of a transaction too long ago: its mark may be gone")
 
     def resolve(self, token: str, take: Callable[[], Link], drop: Callable[[Link], None], timeout_ms: int) -> bool:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from strongroom.engine import Backoff
+from strongroom.engine import MARK_KEPT_MS, TOKEN_ANSWERED_MS, Backoff
 from strongroom.engines.postgres.calls import BEGIN_LOOSE, COMMIT, Call, Statement
 from strongroom.engines.postgres.statements import MARKS, quoted
 from strongroom.engines.postgres.values import TEXT, ArrayType
@@ -24,10 +24,6 @@ from strongroom.errors import CommitUnknown, Conflict, InvalidArgument, Strongro
 
 _UNFLUSHED: Final = Statement("SELECT set_config('synchronous_commit', 'off', true)")()
 _TOKEN: Final = re.compile(r"[0-9a-f]{24}")
-_KEPT_S: Final = 7 * 24 * 3600
-"""How long marks and fences are kept for those who ask late."""
-_MARGIN_S: Final = 24 * 3600
-"""How much longer they are really kept: the clocks of those who ask are not the server's."""
 _SWEEP: Final = 256
 """How many marks that were heard of are removed together."""
 _AGAIN: Final = Backoff(first_ms=5.0, cap_ms=500.0)
@@ -54,7 +50,7 @@ class Marks:
             "fence boolean NOT NULL DEFAULT false, made_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
         self.remove_old: Final = Statement(
-            f"DELETE FROM {name} WHERE made_at < clock_timestamp() - interval '{_KEPT_S + _MARGIN_S} seconds'"
+            f"DELETE FROM {name} WHERE made_at < clock_timestamp() - interval '{MARK_KEPT_MS} milliseconds'"
         )
         self._heard_of: list[str] = []
 
@@ -74,8 +70,8 @@ class Marks:
         """
         if not _TOKEN.fullmatch(token):
             raise InvalidArgument("postgresql: the token is not one of this engine's")
-        if time.time() - int(token[:8], 16) > _KEPT_S:
-            raise InvalidArgument("postgresql: the token is older than a week, and what it stood for is forgotten")
+        if (time.time() - int(token[:8], 16)) * 1000 > TOKEN_ANSWERED_MS:
+            raise InvalidArgument("postgresql: the token is older than six days, and its mark may be gone")
         return self._outcome(token, time.monotonic() + self._timeout)
 
     def find_out(self, token: str, cause: BaseException) -> bool:
