@@ -21,7 +21,7 @@ def test_one_object_tells_what_came_of_the_hunt(run: Run) -> None:
     (line,) = answer.stdout.splitlines()
     hunted = json.loads(line)
     (catch,) = hunted.pop("catches")
-    assert hunted == {"mutants": 1, "caught": 1, "survivors": [], "unsound": []}
+    assert hunted == {"mutants": 1, "caught": 1, "survivors": [], "not_hunted": [], "unsound": []}
     names = ["mutant", "ground", "breaks", "caught_by", "clause", "note", "cases", "seconds"]
     assert list(catch) == names
     assert [catch[name] for name in ("mutant", "ground", "caught_by", "clause")] == [ABANDONS, "memory", CAUGHT, "T5"]
@@ -50,6 +50,23 @@ def test_a_survivor_is_told_and_is_exit_code_1(run: Run, monkeypatch: pytest.Mon
     )
     assert last == "1 of 2 mutants caught, 1 survived"
     assert json.loads(run("mutants", "--only", "survivor", "--json").stdout)["survivors"] == ["survivor"]
+
+
+def test_what_takes_a_server_is_counted_and_told_how_to_hunt(run: Run) -> None:
+    answer = run("mutants", "--only", "etcd-reads-not-compared", "--only", ABANDONS)
+    assert answer.exit_code == 0
+    assert answer.stdout.splitlines()[1:] == [
+        "1 not hunted, or not everywhere: add --on 'etcd://HOST:2379/mutants'",
+        "1 of 1 mutants caught, 0 survived",
+    ]
+    alone = json.loads(run("mutants", "--only", "etcd-reads-not-compared", "--json").stdout)
+    assert (alone["mutants"], alone["not_hunted"]) == (0, ["etcd-reads-not-compared"])
+
+
+def test_a_url_that_no_mutant_is_hunted_at_is_a_wrong_call(run: Run) -> None:
+    answer = run("mutants", "--on", "sqlite:///a.db")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("error: sqlite: mutants are hunted on servers of ")
 
 
 def test_a_name_that_no_mutant_has_is_a_wrong_call(run: Run) -> None:

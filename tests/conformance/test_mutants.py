@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import strongroom
+from servers.etcd import store_url
+from servers.server import Address
 from strongroom.conformance.cases import all_cases
+from strongroom.conformance.mutants.grounds import EXAMPLES, ground_of
 from strongroom.conformance.mutants.hunt import hunt
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants, find, mutant
@@ -28,6 +31,22 @@ SAMPLES = {
 }
 
 
+SERVERS: dict[Ground, tuple[str, Callable[[Any], str]]] = {
+    Ground.POSTGRES: ("postgres", lambda address: str(address.url(schema="mutants"))),
+    Ground.MYSQL: ("mariadb", lambda address: str(address.url("mutants"))),
+    Ground.GALERA: ("galera", lambda nodes: cluster_url(nodes, "mutants")),
+    Ground.ETCD: ("etcd", lambda address: store_url([address], "mutants")),
+    Ground.DYNAMODB: ("dynamodb", lambda address: str(address.url("mutants"))),
+}
+"""The fixture of the server for each ground that needs one, and the URL of a store there."""
+
+
+def cluster_url(nodes: list[Address], database: str) -> str:
+    """Each connection goes to any of the nodes."""
+    others = ",".join(f"{node.host}:{node.port}" for node in nodes[1:])
+    return nodes[0].url(database, hosts=others, balance="1")
+
+
 def of_our_own(mutate: Callable[[Patches], None], *clauses: str) -> Mutant:
     return Mutant("of-our-own", "Something.", clauses or ("W1",), (Ground.MEMORY,), mutate)
 
@@ -38,7 +57,39 @@ def test_no_mutant_survives(tmp_path: Path) -> None:
     hunted = hunt(folder=tmp_path)
     assert hunted.survivors == ()
     assert hunted.unsound == ()
-    assert hunted.caught == hunted.mutants >= 25
+    assert hunted.caught == hunted.mutants >= 150
+    elsewhere = {one.name for one in all_mutants() if any(ground.needs_server for ground in one.grounds)}
+    assert set(hunted.not_hunted) == elsewhere
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("ground", SERVERS, ids=lambda ground: ground.value)
+def test_no_mutant_survives_on_a_server(ground: Ground, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    fixture, url = SERVERS[ground]
+    chosen = [one for one in all_mutants() if ground in one.grounds]
+    hunted = hunt(chosen, folder=tmp_path, servers={ground: url(request.getfixturevalue(fixture))})
+    assert hunted.survivors == ()
+    assert hunted.unsound == ()
+    assert hunted.caught == hunted.mutants == len(chosen) >= 2
+
+
+def test_every_ground_that_needs_a_server_gets_one_here() -> None:
+    assert set(SERVERS) == set(EXAMPLES) == {ground for ground in Ground if ground.needs_server}
+
+
+def test_mutants_of_a_server_that_is_not_given_are_not_hunted_and_named(tmp_path: Path) -> None:
+    hunted = hunt([find("postgres-read-committed"), find("memory-abandon-commits")], folder=tmp_path)
+    assert (hunted.mutants, hunted.caught, hunted.survivors, hunted.ok) == (1, 1, (), True)
+    assert hunted.not_hunted == ("postgres-read-committed",)
+
+
+def test_a_server_s_url_says_where_mutants_are_hunted() -> None:
+    assert {ground_of(url) for url in EXAMPLES.values()} == set(EXAMPLES)
+    assert all(ground_of(url) is ground for ground, url in EXAMPLES.items())
+    for url, why in (("sqlite:///a.db", "mutants are hunted on servers"), ("no url", "URL")):
+        with pytest.raises(InvalidArgument, match=why):
+            ground_of(url)
 
 
 def test_a_mutant_is_caught_by_a_case_of_its_clauses(tmp_path: Path) -> None:
@@ -53,37 +104,32 @@ def test_every_clause_with_cases_has_a_mutant() -> None:
 
 
 def test_a_mutant_s_name_says_where_it_is_hunted() -> None:
+    places = {ground.name.lower(): {ground} for ground in Ground if ground.needs_server}
+    places |= {"memory": {Ground.MEMORY}, "sqlite": {Ground.SQLITE, Ground.WATCHED}}
     for one in all_mutants():
-        engines = {ground for ground in one.grounds if one.name.startswith(("memory-", "sqlite-"))}
-        expected = {Ground.MEMORY} if one.name.startswith("memory-") else {Ground.SQLITE, Ground.WATCHED}
-        assert engines <= expected, one.name
+        expected = places.get(one.name.partition("-")[0])
+        assert expected is None or set(one.grounds) <= expected, one.name
         assert one.breaks.endswith("."), one.name
 
 
-def everything() -> dict[tuple[Any, str], object]:
+def everything() -> list[tuple[Mapping[str, object], str, object]]:
     """Whatever a mutant may take the place of: what the package's modules hold, and what their classes define."""
-    held: dict[tuple[Any, str], object] = {}
-    for module_name, module in list(sys.modules.items()):
-        if module_name.partition(".")[0] == "strongroom":
-            held |= {(module_name, name): value for name, value in list(vars(module).items())}
-    classes = {kind for kind in held.values() if isinstance(kind, type) and kind.__module__.startswith("strongroom")}
-    return held | {(kind, name): value for kind in classes for name, value in list(vars(kind).items())}
+    spaces = [vars(module) for name, module in sys.modules.items() if name.partition(".")[0] == "strongroom"]
+    held = {kind for space in spaces for kind in space.values() if isinstance(kind, type)}
+    classes = [kind for kind in held if (kind.__module__ or "").startswith("strongroom")]
+    places = [*spaces, *map(vars, classes)]
+    return [(space, name, value) for space in places for name, value in list(space.items())]
 
 
 def test_every_mutant_breaks_something_and_leaves_nothing_behind() -> None:
-    before: dict[tuple[Any, str], object] = {}
-
-    def changed() -> list[tuple[Any, str]]:
-        return [place for place, value in everything().items() if before.get(place) is not value]
-
     for one in all_mutants():
         with one.loose():
             pass  # what a mutant imports is imported now
-    before |= everything()
+    before = everything()
     for one in all_mutants():
         with one.loose():
-            assert changed(), one.name
-    assert changed() == []
+            assert any(space.get(name) is not value for space, name, value in before), one.name
+    assert [name for space, name, value in before if space.get(name) is not value] == []
 
 
 @pytest.mark.slow

@@ -133,6 +133,27 @@ def a_commit_that_arrives_late_changes_nothing_that_was_told(kit: Kit) -> None:
         checks.equal(is_kept(kit.engine), kept, f"whether {name} was kept, its caller told {fault!r}")
 
 
+@case("T6", Ability.LATE_COMMIT, sharing=NETWORK, strength=MULTI)
+def a_commit_that_arrives_late_undoes_nothing_that_was_done_since(kit: Kit) -> None:
+    def put(number: int, port: Any) -> None:
+        port.put(PAIRS, Pair("q", "", number))
+
+    ways: dict[str, Callable[[], object]] = {
+        "a put": lambda: put(1, kit.engine),
+        "a transaction that puts": lambda: kit.engine.write(partial(put, 1)),
+    }
+    for name, change in ways.items():
+        kit.fresh()
+        other = kit.open()
+        kit.engine.put(PAIRS, Pair("p", ""))
+        with kit.harness.inflict(Ability.LATE_COMMIT):
+            _told(change)
+            put(2, other)  # the first one's commit is still on its way, unless this machine is very slow
+        checks.equal(
+            kit.engine.get(PAIRS, "q", ""), Pair("q", "", 2), f"the row, put anew behind {name} that came late"
+        )
+
+
 @case("T6", Ability.GONE_AFTER_COMMIT, Ability.GONE_BEFORE_COMMIT, sharing=NETWORK, strength=MULTI)
 def a_commit_at_which_the_server_went_away_is_unknown_and_can_be_asked_about(kit: Kit) -> None:
     for ability, kept in ((Ability.GONE_AFTER_COMMIT, True), (Ability.GONE_BEFORE_COMMIT, False)):

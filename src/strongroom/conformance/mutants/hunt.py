@@ -8,33 +8,29 @@ too crippled to keep a row at all proves nothing, and is a survivor.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from strongroom.conformance.flushes import FlushCountingHarness
 from strongroom.conformance.harness import Ability, Harness
 from strongroom.conformance.kit import Case
-from strongroom.conformance.mutants.ground_buffered import BufferedEngine
+from strongroom.conformance.mutants.grounds import Grounds
 from strongroom.conformance.mutants.registry import VARIABLE, Ground, Mutant, all_mutants
 from strongroom.conformance.report import Outcome
 from strongroom.conformance.runner import introduce, run_case
-from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.conformance.tables import MARKS, SCHEMA, Mark
-from strongroom.conformance.unreliable import UnreliableHarness
-from strongroom.conformance.url_harness import UrlHarness
-from strongroom.conformance.wrapping import WrappedHarness
 from strongroom.engine import Claims
 from strongroom.errors import StrongroomError
 
 STUCK: Final = 4.0
 """Seconds after which a case on a mutant counts as stuck, if the healthy engine needs less than a tenth of them."""
+STUCK_ON_SERVER: Final = 15.0
+"""The same where a server has other work as well."""
 COSTLY: Final = 0.25
 """Seconds that a case takes on the healthy engine which had better be tried after its neighbours."""
 KILLS: Final = 5
@@ -62,9 +58,12 @@ class Hunted:
     """The outcome of a hunt."""
 
     mutants: int
+    """How many were hunted."""
     caught: int
-    """How many were caught on every ground that they have."""
+    """How many were caught on every ground where they were hunted."""
     survivors: tuple[str, ...]
+    not_hunted: tuple[str, ...]
+    """Those that were not, or not on all of their grounds, as no server was given."""
     unsound: tuple[str, ...]
     """Cases that the healthy engine does not pass, each as ``GROUND CASE: why``: nothing was caught by them."""
     catches: tuple[Catch, ...]
@@ -91,6 +90,7 @@ def hunt(
     *,
     slow: bool = True,
     folder: Path | None = None,
+    servers: Mapping[Ground, str] | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Hunted:
@@ -100,54 +100,38 @@ def hunt(
         mutants: the ones to hunt, such as ``find(NAME)`` answers; all if empty.
         slow: whether the cases that are slow by nature are tried on what all others leave alive.
         folder: where stores that are files are made; a temporary one if None.
+        servers: the URL of a store on each server that mutants are to be hunted on (`grounds.ground_of` tells which
+            ground it is). On those that are not given none are. Stores beside it are made and dropped again.
         progress: called before each mutant and at the end.
         watch: called after each mutant on each ground.
     """
     chosen = mutants or all_mutants()
+    given = servers or {}
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strongroom-mutants-")))
-        grounds = _Grounds(place)
+        grounds = Grounds(place, given)
         hunter = _Hunter(grounds, slow)
+        stack.callback(hunter.close)
         catches: list[Catch] = []
-        for done, mutant in enumerate(chosen):
+        there = [mutant for mutant in chosen if any(map(grounds.has, mutant.grounds))]
+        for done, mutant in enumerate(there):
             if progress is not None:
-                progress(mutant.name, done, len(chosen))
-            for ground in mutant.grounds:
+                progress(mutant.name, done, len(there))
+            for ground in filter(grounds.has, mutant.grounds):
                 catches.append(hunter.hunt(mutant, ground))
                 if watch is not None:
                     watch(catches[-1])
         if progress is not None:
-            progress("", len(chosen), len(chosen))
+            progress("", len(there), len(there))
     alive = dict.fromkeys(catch.mutant for catch in catches if not catch.caught_by)
-    return Hunted(len(chosen), len(chosen) - len(alive), tuple(alive), tuple(hunter.unsound), tuple(catches))
-
-
-class _Grounds:
-    """Harnesses, each with stores of its own: what a stuck case leaves behind disturbs nobody."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._numbers = itertools.count(1)
-
-    def harness(self, ground: Ground) -> Harness:
-        """A new harness for this ground."""
-        number = next(self._numbers)
-        if ground in (Ground.SQLITE, Ground.WATCHED):
-            # The least limit, or it would take long to write more than that.
-            url = f"sqlite:///{self._folder}/{number}.db?wal_limit_mib=1"
-            return UrlHarness(url) if ground is Ground.SQLITE else FlushCountingHarness(url)
-        inner = UrlHarness(f"memory://mutants-{os.getpid()}-{number}")
-        if ground is Ground.SINGLE_RECORD:
-            return WrappedHarness(inner, SingleRecordEngine, name="single-record memory")
-        if ground is Ground.BUFFERED:
-            return WrappedHarness(inner, BufferedEngine, name="buffered memory")
-        return UnreliableHarness(inner) if ground is Ground.UNRELIABLE else inner
+    left = tuple(mutant.name for mutant in chosen if not all(map(grounds.has, mutant.grounds)))
+    return Hunted(len(there), len(there) - len(alive), tuple(alive), left, tuple(hunter.unsound), tuple(catches))
 
 
 class _Hunter:
     """Runs cases against mutants, and before that against the healthy engine."""
 
-    def __init__(self, grounds: _Grounds, slow: bool) -> None:
+    def __init__(self, grounds: Grounds, slow: bool) -> None:
         from strongroom.conformance.cases import all_cases
 
         self._grounds = grounds
@@ -161,17 +145,16 @@ class _Hunter:
     def hunt(self, mutant: Mutant, ground: Ground) -> Catch:
         """What comes of one mutant on one ground."""
         begun = time.monotonic()
-        harness = self._grounds.harness(ground)
         outcome: Outcome | None = None
         run = 0
-        why = self._crippled(mutant, harness)
-        if not why:
-            for one in self._in_order(mutant, ground):
-                run += 1
-                outcome, why = self._try(mutant, harness, ground, one)
-                if outcome is not None:
-                    break
-        harness.close()
+        with self._grounds.harness(ground) as harness:
+            why = self._crippled(mutant, harness)
+            if not why:
+                for one in self._in_order(mutant, ground):
+                    run += 1
+                    outcome, why = self._try(mutant, harness, ground, one)
+                    if outcome is not None:
+                        break
         return Catch(
             mutant.name,
             ground.value,
@@ -182,6 +165,11 @@ class _Hunter:
             run,
             round(time.monotonic() - begun, 3),
         )
+
+    def close(self) -> None:
+        """Let go of the healthy engines' stores."""
+        for harness, _ in self._healthy.values():
+            harness.close()
 
     def _in_order(self, mutant: Mutant, ground: Ground) -> Iterator[Case]:
         """The sound cases: those of the mutant's clauses first, and of the others the slow ones last.
@@ -217,7 +205,8 @@ class _Hunter:
         _, claims = self._at(ground)
         _, needed = self._sound[ground, one.name]
         with _at_large(mutant) as ran:
-            outcome = run_case(harness, one, claims, timeout=max(STUCK, 10 * needed), kills=KILLS)
+            patience = max(STUCK_ON_SERVER if ground.needs_server else STUCK, 10 * needed)
+            outcome = run_case(harness, one, claims, timeout=patience, kills=KILLS)
             touched = ran()
         if outcome.status != "failed":
             return None, ""

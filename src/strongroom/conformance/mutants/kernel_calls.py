@@ -7,7 +7,7 @@ from typing import Any
 
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
-from strongroom.engine import Engine, operations
+from strongroom.engine import SingleCalls, operations
 from strongroom.engine.operations import OpenTransaction, ReadOperations, WriteOperations
 from strongroom.errors import (
     AlreadyExists,
@@ -111,7 +111,7 @@ def many_keys_answered_in_another_order(patch: Patches) -> None:
 @mutant("R2", on=(MEMORY, Ground.SQLITE))
 def many_keys_read_one_after_the_other(patch: Patches) -> None:
     """Rows that are asked for together are each read at a moment of their own."""
-    patch.method(Engine, "get_many", ReadOperations.get_many)
+    patch.method(SingleCalls, "fetch_many", lambda self, table, keys: [self.fetch(table, key) for key in keys])
 
 
 @mutant("W2", on=MEMORY)

@@ -25,8 +25,18 @@ MODULES: Final = (
     "kernel_schemas",
     "buffered",
     "patterns",
+    "engine_servers",
+    "engine_postgres_rows",
+    "engine_postgres_commits",
+    "engine_mysql_rows",
+    "engine_mysql_commits",
+    "engine_etcd",
+    "engine_dynamodb",
 )
 """The themes."""
+
+DRIVERS: Final = frozenset({"psycopg", "pymysql", "grpc", "google", "boto3", "botocore"})
+"""What the engines of servers need. Where one is not installed, that engine has no mutants."""
 
 VARIABLE: Final = "STRONGROOM_MUTANT"
 """The environment variable that tells the kit's worker processes which mutant they are to be."""
@@ -41,6 +51,19 @@ class Ground(Enum):
     SINGLE_RECORD = "single-record memory"
     UNRELIABLE = "unreliable memory"
     BUFFERED = "buffered memory"
+    POSTGRES = "postgresql"
+    MYSQL = "mysql"
+    GALERA = "galera"
+    ETCD = "etcd"
+    DYNAMODB = "dynamodb"
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether it is only there where the URL of a server is given."""
+        return self in _SERVERS
+
+
+_SERVERS: Final = frozenset({Ground.POSTGRES, Ground.MYSQL, Ground.GALERA, Ground.ETCD, Ground.DYNAMODB})
 
 
 @dataclass(frozen=True)
@@ -88,18 +111,31 @@ def mutant(
 
 
 def all_mutants() -> tuple[Mutant, ...]:
-    """Every mutant, by theme."""
+    """Every mutant, by theme, but those of engines whose driver is not installed."""
     for module in MODULES:
-        importlib.import_module(f"{__package__}.{module}")
+        _load(module)
     return tuple(_mutants.values())
 
 
 def find(name: str) -> Mutant:
     """The mutant of that name; `InvalidArgument` if there is none."""
-    for one in all_mutants():
-        if one.name == name:
-            return one
-    raise InvalidArgument(f"there is no mutant {name!r}")
+    # No more themes are loaded than it takes: each worker process does this, and a driver may take a second.
+    likely = f"engine_{name.partition('-')[0]}"
+    for module in sorted(MODULES, key=lambda module: not module.startswith(likely)):
+        if name in _mutants:
+            break
+        _load(module)
+    if name not in _mutants:
+        raise InvalidArgument(f"there is no mutant {name!r}")
+    return _mutants[name]
+
+
+def _load(module: str) -> None:
+    try:
+        importlib.import_module(f"{__package__}.{module}")
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in DRIVERS:
+            raise
 
 
 _become: list[str] = []
