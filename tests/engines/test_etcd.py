@@ -406,7 +406,7 @@ def test_a_token_is_answered_for_alike_by_whoever_is_asked_and_for_its_time_only
         stranger.resolve(token)
     later = room._clock.now() + 7 * 24 * 3_600_000
     monkeypatch.setattr(room._clock, "now", lambda: later)
-    with pytest.raises(InvalidArgument, match="too old"):
+    with pytest.raises(InvalidArgument, match="older than six days"):
         room.resolve(token)
 
 

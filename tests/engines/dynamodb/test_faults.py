@@ -129,7 +129,7 @@ def test_what_stays_unanswered_is_told_for_certain_by_any_engine_on_the_store(op
 
 def test_a_token_whose_mark_may_have_expired_is_refused(store: DynamoEngine) -> None:
     week_ago = int(time.time()) - 7 * 86_400
-    with pytest.raises(InvalidArgument, match="older than 6 days"):
+    with pytest.raises(InvalidArgument, match="older than six days"):
         store.resolve(f"ddb-{week_ago:08x}{'0' * 12}")
 
 

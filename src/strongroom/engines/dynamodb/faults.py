@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 from botocore.exceptions import (
@@ -122,3 +124,12 @@ def translate(fault: Exception) -> StrongroomError:
     if is_unreached(fault) or is_in_doubt(fault):
         return Unavailable(f"DynamoDB can't be reached just now ({code or type(fault).__name__})")
     return StrongroomError(f"DynamoDB: {code or type(fault).__name__}")
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Let no driver's exception out."""
+    try:
+        yield
+    except FAULTS as fault:
+        raise translate(fault) from fault

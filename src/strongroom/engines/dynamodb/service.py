@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import threading
@@ -15,7 +14,7 @@ from botocore.config import Config
 
 from strongroom.engine import Backoff
 from strongroom.engines.dynamodb.clock import clock_of
-from strongroom.engines.dynamodb.faults import FAULTS, is_conflict, is_passing, translate
+from strongroom.engines.dynamodb.faults import FAULTS, is_conflict, is_passing, translate, translated
 from strongroom.engines.dynamodb.places import PARTITION, SORT, Place, key_of, place_in
 from strongroom.errors import Conflict, StrongroomError, TooLarge
 
@@ -51,15 +50,6 @@ def connect(region: str | None, endpoint: str | None, *, connections: int, timeo
 def _session(_process: int) -> tuple[Any, threading.Lock]:
     """This process's session, and a lock, as sessions are for one thread. The first client reads megabytes."""
     return boto3.session.Session(), threading.Lock()
-
-
-@contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Let no driver's exception out."""
-    try:
-        yield
-    except FAULTS as fault:
-        raise translate(fault) from fault
 
 
 class Service:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from strongroom.engine import Rivals
+from strongroom.engine import MARK_KEPT_MS, TOKEN_ANSWERED_MS, Rivals
 from strongroom.engines.dynamodb.faults import (
     FAULTS,
     code_of,
@@ -35,10 +35,6 @@ EXPIRES: Final = "_expires"
 _KIND: Final = "_kind"
 _MARK: Final = "mark"
 _FENCE: Final = "fence"
-_DAYS_KEPT: Final = 7
-_DAYS_ANSWERED: Final = 6
-"""Tokens are answered for as long as their marks are there for certain."""
-_DAY: Final = 86_400
 
 _MOST_BYTES: Final = 4 * 2**20
 """The most bytes of one transaction."""
@@ -94,9 +90,9 @@ class Transactions:
         """
         form = _TOKEN.fullmatch(token)
         if form is None:
-            raise InvalidArgument("dynamodb: the token is none that this engine gave out")
-        if time.time() - int(form[1], 16) > _DAYS_ANSWERED * _DAY:
-            raise InvalidArgument(f"dynamodb: the token is older than {_DAYS_ANSWERED} days, and its mark may be gone")
+            raise InvalidArgument("DynamoDB: the token is not one of this engine's")
+        if (time.time() - int(form[1], 16)) * 1000 > TOKEN_ANSWERED_MS:
+            raise InvalidArgument("DynamoDB: the token is older than six days, and its mark may be gone")
         fence = self._mark(token, _FENCE)["Put"]
         try:
             self._service.call("put_item", **fence)
@@ -149,7 +145,7 @@ class Transactions:
         raise CommitUnknown("DynamoDB: no answer says whether the transaction was kept", token=token) from cause
 
     def _mark(self, token: str, kind: str = _MARK) -> Item:
-        expires = int(time.time()) + _DAYS_KEPT * _DAY
+        expires = int(time.time()) + MARK_KEPT_MS // 1000
         return {
             "Put": {
                 "TableName": self._service.table,

@@ -113,9 +113,9 @@ class Commits:
         """Whether the commit of a token was kept; if it was not, it never will be."""
         named, check = token[:-_CHECK_DIGITS], token[-_CHECK_DIGITS:]
         if len(token) != 40 or not token.isascii() or check != self._check(named):
-            raise InvalidArgument("etcd: the token is not one of this store")
+            raise InvalidArgument("etcd: the token is not one of this store's")
         if self._clock.now() - int(named[-8:], 16) * 1000 > TOKEN_ANSWERED_MS:
-            raise InvalidArgument("etcd: the token is too old: read what was written instead")
+            raise InvalidArgument("etcd: the token is older than six days, and its mark may be gone")
         return self._fence(self._layout.marks[0] + named[:-8].encode(), self._members.deadline())
 
     def close(self) -> None:

@@ -91,9 +91,9 @@ class Marks:
     def check(self, token: str) -> None:
         """Raises `InvalidArgument` for what is no token, or one too old for its mark to be there still."""
         if not _TOKEN.fullmatch(token):
-            raise InvalidArgument("MySQL: this is no token of a CommitUnknown")
+            raise InvalidArgument("MySQL: the token is not one of this engine's")
         if _made_at(token) < self._clock.about() - TOKEN_ANSWERED_MS:
-            raise InvalidArgument("MySQL: the token is of a transaction too long ago: its mark may be gone")
+            raise InvalidArgument("MySQL: the token is older than six days, and its mark may be gone")
 
     def resolve(self, token: str, take: Callable[[], Link], drop: Callable[[Link], None], timeout_ms: int) -> bool:
         """Whether the transaction was kept, for certain; `take` and `drop` get a connection, and let go of it for good.

@@ -69,9 +69,9 @@ class Marks:
         Raises `InvalidArgument` for a token that was not given out here, or too long ago; `Unavailable`.
         """
         if not _TOKEN.fullmatch(token):
-            raise InvalidArgument("postgresql: the token is not one of this engine's")
+            raise InvalidArgument("PostgreSQL: the token is not one of this engine's")
         if (time.time() - int(token[:8], 16)) * 1000 > TOKEN_ANSWERED_MS:
-            raise InvalidArgument("postgresql: the token is older than six days, and its mark may be gone")
+            raise InvalidArgument("PostgreSQL: the token is older than six days, and its mark may be gone")
         return self._outcome(token, time.monotonic() + self._timeout)
 
     def find_out(self, token: str, cause: BaseException) -> bool:
