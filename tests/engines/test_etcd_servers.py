@@ -1,4 +1,4 @@
-"""The etcd engine where its server knows users, speaks TLS, is full, restarts, or is another version."""
+"""The etcd engine where its server knows users, speaks TLS, or is full."""
 
 from __future__ import annotations
 
@@ -29,21 +29,6 @@ def prepared(url: str) -> Engine:
     engine = strongroom.open(url)
     engine.prepare(SCHEMA)
     return engine
-
-
-def test_a_restart_is_noticed_by_nobody(own_etcd: Callable[..., Etcd]) -> None:
-    server = own_etcd()
-    with prepared(server.url("restarts")) as room:
-        room.insert(LEASES, Lease("a"))
-        server.restart()
-        assert room.get(LEASES, "a") == Lease("a")
-        server.restart()
-        assert room.write(lambda transaction: take_next(transaction, "a")) == 2
-        server.restart()
-        room.update(LEASES, Lease("a", version=3), expect=2)
-        server.kill()
-        server.start()
-        assert room.read(lambda snapshot: snapshot.get(LEASES, "a")) == Lease("a", version=3)
 
 
 # Users.
