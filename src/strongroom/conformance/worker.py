@@ -57,13 +57,16 @@ def write(engine: Engine, writer: str) -> None:
 
 
 def write_batch(engine: Engine, writer: str, number: int) -> None:
-    """Write one batch; with single-record transactions only its mark."""
+    """Write one batch; with single-record transactions only its mark, with those of one scope no entry of the log."""
     if engine.claims.strength < Strength.MULTI_RECORD:
         engine.insert(MARKS, Mark(f"{writer} {number:06}"))
         return
 
     def change(transaction: Transaction) -> None:
-        LOG.append_in(transaction, "batches", make=lambda position: Entry("batches", position, f"{writer} {number}"))
+        if not engine.claims.one_scope:
+            LOG.append_in(
+                transaction, "batches", make=lambda position: Entry("batches", position, f"{writer} {number}")
+            )
         for index in range(GROUP):
             transaction.put(PAIRS, Pair(f"{writer} {number:06}", str(index), number))
         transaction.insert(MARKS, Mark(f"{writer} {number:06}"))

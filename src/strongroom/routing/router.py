@@ -61,6 +61,7 @@ class Router(Engine):
         self.home = rooms[placement.home]
         self.claims = _weakest([room.claims for room in rooms.values()])
         self.routes = Routes(self.rooms, placement, hold_ms / 1000)
+        self._once = self.claims.strength < Strength.MULTI_RECORD
         self._given = placement
         self._last = 0
         self._timing = threading.Lock()
@@ -98,10 +99,12 @@ class Router(Engine):
         return found[self.home_name]
 
     def describe(self) -> Mapping[str, str | int | bool | tuple[str, ...]]:
-        """The rooms and the rule by which scopes find them."""
+        """When the rooms flush (D2), what they are, and the rule by which scopes find them."""
         self._check_open()
         rule = f"by hash over {', '.join(self._given.hashed)}" if self._given.hashed else f"in {self._given.default}"
+        told = {name: room.describe().get("flush") for name, room in sorted(self.rooms.items())}
         return {
+            "flush": "; ".join(f"{name}: {flush}" for name, flush in told.items() if flush),
             "home": self.home_name,
             "rooms": tuple(
                 f"{name}: {room.name} ({room.claims.strength.shown})" for name, room in sorted(self.rooms.items())
@@ -124,7 +127,7 @@ class Router(Engine):
         probe = self._probe(work)
         scope = probe.scope
         if scope is HOME:
-            return self.home._read(lambda rows: work(ScopedReads(rows, HOME, probe.shown)))
+            return self.home._read(lambda rows: work(ScopedReads(rows, HOME, probe.shown, self._once)))
 
         def attempt(place: Place) -> T:
             verdict = [Verdict.HERE]
@@ -132,7 +135,7 @@ class Router(Engine):
             def checked(rows: Rows) -> T:
                 if self.guards(place):
                     verdict[0] = self.fences.admit_reads(rows, scope, place)
-                return work(ScopedReads(rows, scope, probe.shown))
+                return work(ScopedReads(rows, scope, probe.shown, self._once))
 
             try:
                 return self.rooms[place.room]._read(checked)
@@ -148,13 +151,15 @@ class Router(Engine):
         scope = probe.scope
         if scope is HOME:
             return self.commit(
-                self.home_name, lambda rows: work(ScopedRows(rows, HOME, probe.shown, self.latest)), abandoned
+                self.home_name,
+                lambda rows: work(ScopedRows(rows, HOME, probe.shown, self._once, self.latest)),
+                abandoned,
             )
 
         def attempt(place: Place) -> T:
             def checked(rows: WritableRows) -> T:
                 since = self.fences.admit_writes(rows, scope, place) if self.guards(place) else 0
-                return work(ScopedRows(rows, scope, probe.shown, lambda now: self.latest(max(now, since))))
+                return work(ScopedRows(rows, scope, probe.shown, self._once, lambda now: self.latest(max(now, since))))
 
             return self.commit(place.room, checked, abandoned)
 

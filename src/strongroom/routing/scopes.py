@@ -102,12 +102,17 @@ class Probe(WritableRows):
 
 
 class ScopedReads(Rows):
-    """A room's rows, held to one scope; `began` shows what its function asked for first."""
+    """A room's rows, held to one scope, and to one operation if it is to be `once`.
 
-    def __init__(self, rows: Rows, scope: Scope, began: str) -> None:
+    `began` shows what its function asked for first.
+    """
+
+    def __init__(self, rows: Rows, scope: Scope, began: str, once: bool) -> None:
         self._read = rows
         self._scope = scope
         self._began = began
+        self._once = once
+        self._used = False
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
         self._check(table, key)
@@ -115,7 +120,7 @@ class ScopedReads(Rows):
 
     def fetch_many(self, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         for key in keys:
-            self._check(table, key)
+            self._check(table, key)  # on an engine of single operations each is one of its own
         return self._read.fetch_many(table, keys)
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
@@ -132,13 +137,18 @@ class ScopedReads(Rows):
                 f"{_shown(table, key)} in a function that began with {self._began}: "
                 "scopes live in rooms of their own, and no transaction spans two of them"
             )
+        if self._used and self._once:
+            raise Unsupported(
+                f"{table.name}: a second operation: a room of the router offers one in a transaction, and so does it"
+            )
+        self._used = True
 
 
 class ScopedRows(ScopedReads, WritableRows):
     """A room's rows in a transaction, held to one scope; `clock` is asked for the time."""
 
-    def __init__(self, rows: WritableRows, scope: Scope, began: str, clock: Callable[[int], int]) -> None:
-        super().__init__(rows, scope, began)
+    def __init__(self, rows: WritableRows, scope: Scope, began: str, once: bool, clock: Callable[[int], int]) -> None:
+        super().__init__(rows, scope, began, once)
         self._rows = rows
         self._clock = clock
 
