@@ -155,6 +155,14 @@ def _foreign() -> type[Record]:
     return Foreign
 
 
+def _taken() -> type[Record]:
+    class Taken(Record):
+        name: Name
+        xMin: int  # noqa: N815 - the case does not matter
+
+    return Taken
+
+
 @pytest.mark.parametrize(
     ("declare", "complaint"),
     [
@@ -166,6 +174,7 @@ def _foreign() -> type[Record]:
         (_alike, "in its case only"),
         (_sealed, "'seal'"),
         (_foreign, "a letter"),
+        (_taken, "of their own"),
     ],
 )
 def test_a_record_whose_fields_would_not_come_back_is_refused(

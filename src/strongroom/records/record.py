@@ -112,6 +112,8 @@ _TYPES: dict[type, tuple[type, ...]] = {
 
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+_TAKEN: Final = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+"""Columns that every table of PostgreSQL's has already."""
 
 
 def _check_record(record: type[Record]) -> None:
@@ -126,6 +128,8 @@ def _check_record(record: type[Record]) -> None:
     for field in record.__struct_fields__:
         if not _NAME.fullmatch(field):
             raise TypeError(f"{name}.{field}: a column's name is a letter, and at most 47 letters, digits, underscores")
+        if field.lower() in _TAKEN:
+            raise TypeError(f"{name}.{field}: databases have columns of their own of that name")
     alike = Counter(field.lower() for field in record.__struct_fields__)  # SQL takes a and A for one name
     for field in record.__struct_fields__:
         if alike[field.lower()] > 1:
