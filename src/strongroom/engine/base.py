@@ -39,6 +39,10 @@ class Engine(WriteOperations[WritableRows], ABC):
 
     claims: Claims
 
+    # Until it is open, so that whoever shows a failure with the values around it can show this one.
+    name = "not open yet"
+    _closed = ""
+
     def __init__(self, name: str, *, seal_key: bytes | None = None) -> None:
         self._codecs = Codecs(Sealer(seal_key))
         self.name = name
