@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -12,6 +13,7 @@ _GOOD_FOR: Final = 1.0
 """Seconds for which this machine's own counting is trusted."""
 
 _clocks: Final[weakref.WeakValueDictionary[Hashable, ServerClock]] = weakref.WeakValueDictionary()
+os.register_at_fork(after_in_child=_clocks.clear)  # another thread may hold the lock of one, and is not in the child
 
 
 class ServerClock:
