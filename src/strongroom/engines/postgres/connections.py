@@ -55,7 +55,8 @@ class Connector:
         try:
             connection = psycopg.connect(**self.target.parameters, autocommit=True)
         except psycopg.Error as fault:
-            raise _refused(fault, self.target.place) from fault
+            # Without its frames: their locals hold the password, and some show those of a traceback.
+            raise _refused(fault, self.target.place) from fault.with_traceback(None)
         try:
             wire = Wire(connection, prepares=False, timeout_ms=self._options.timeout_ms)
             self._set_up(wire, connection.info.backend_pid)
@@ -110,6 +111,10 @@ class Connector:
         return (
             ("default_transaction_isolation", "serializable"),
             ("default_transaction_read_only", "on"),
+            # Else a read waits until no write is under way.
+            ("default_transaction_deferrable", "off"),
+            # What is called here by its name alone is PostgreSQL's own.
+            ("search_path", "pg_catalog"),
             # A scan that is not an index walk locks the whole table against phantoms, and conflicts with everyone.
             ("enable_seqscan", "off"),
             ("enable_bitmapscan", "off"),

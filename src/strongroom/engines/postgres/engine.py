@@ -14,7 +14,6 @@ from strongroom.engine import (
     Committer,
     Durability,
     Engine,
-    GroupRunner,
     Rows,
     SchemaRows,
     Sharing,
@@ -62,7 +61,7 @@ class PostgresEngine(Engine):
         self._connections = Connections(connector, options)
         self._lane = WriteLane(self._connections, statements, marks, ServerClock.of(target.place))
         self._snapshots = Snapshots(self._connections, statements)
-        self._committer: Committer[Work] = Committer(GroupRunner(self._lane.begin).run)
+        self._committer: Committer[Work] = Committer(self._lane.run)
         self._connections.done(self._connections.take())  # what the server says of itself decides what is claimed
         facts = connector.facts
         assert facts is not None
@@ -80,7 +79,7 @@ class PostgresEngine(Engine):
     def resolve(self, token: str) -> bool:
         """Whether the transaction of a `CommitUnknown` was kept (T6), asked of any engine object on the store.
 
-        Raises `InvalidArgument` for a token that is not one of these, or is older than a week; `Unavailable` where
+        Raises `InvalidArgument` for a token that is not one of these, or is older than six days; `Unavailable` where
         the server can't be reached within ``timeout_ms``, or the transaction is still under way.
         """
         self._check_open()

@@ -34,7 +34,7 @@ class Duplicate(Rivals):
 
 
 _RUN_AGAIN: Final = frozenset({"40001", "40P01"})
-_ENDED: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
+_ENDED: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
 """States with which the server ends a connection, or refuses one."""
 _UNPREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 """A prepared statement is not there, is another's (somebody stands between, and deals connections out anew), or was

@@ -94,10 +94,13 @@ class Marks:
                 ) from fault
 
     def heard_of(self, token: str, wire: Wire) -> None:
-        """Say that the commit marked `token` was answered; from time to time such marks are removed over `wire`."""
-        self._heard_of.append(token)
+        """Say that the commit marked `token` was answered; from time to time such marks are removed over `wire`.
+
+        Not `token` itself yet: Ctrl-C may strike in here, and have it asked for.
+        """
         if len(self._heard_of) >= _SWEEP:
             self.sweep(wire)
+        self._heard_of.append(token)
 
     def sweep(self, wire: Wire) -> None:
         """Remove the marks that were heard of. What goes wrong here harms nobody: they go when they are old."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 from psycopg.pq.abc import PGresult
 
-from strongroom.engine import BufferedRows, Refuted, Session, TableChanges
+from strongroom.engine import BufferedRows, GroupRunner, Job, Refuted, Rivals, Session, TableChanges, Work
 from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call, Statement
 from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.faults import Duplicate, Lost
@@ -17,7 +17,10 @@ from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TURNS, TableStatements, quoted
 from strongroom.engines.postgres.wire import Wire
 from strongroom.engines.sql import ServerClock, Turns
-from strongroom.errors import StrongroomError
+from strongroom.errors import Conflict, StrongroomError
+
+_HURRIED_MS: Final = 100
+"""How long the rest of a group waits for locks once a lock was waited for in vain."""
 
 
 class WriteLane:
@@ -36,8 +39,20 @@ class WriteLane:
         self.clock = clock
         schema, turns = quoted(statements.schema), quoted(TURNS)
         # Unlike a SELECT, LOCK TABLE makes no snapshot while it waits.
+        self._hurry = Statement(f"SELECT set_config('lock_timeout', '{_HURRIED_MS}', true)")()
+        self._hurries = False
+        self._groups = GroupRunner(self.begin)
         self._take_turn = Statement(f"LOCK TABLE {schema}.{turns} IN SHARE UPDATE EXCLUSIVE MODE")()
         self.turns = Turns()
+
+    def run(self, jobs: Sequence[Job[Work]]) -> None:
+        """Run a group, see `strongroom.engine.GroupRunner`.
+
+        Where it meets a lock that is held for longer than a caller waits, whose job that is is found out by running
+        them apart. Each of those runs waits for a moment only: all of them together would wait for hours.
+        """
+        self._hurries = False
+        self._groups.run(jobs)
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[WriteSession]:
@@ -51,7 +66,14 @@ class WriteLane:
     def beginning(self, wire: Wire) -> list[Call]:
         """The calls that begin a transaction."""
         begin, *setup = wire.beginning(BEGIN_WRITE)
+        if self._hurries:
+            setup = [*setup, self._hurry]
         return [begin, self._take_turn, *setup] if self.turns.is_next_in_turn() else [begin, *setup]
+
+    def notice(self, fault: StrongroomError) -> None:
+        """Say that a transaction failed: what comes next begins otherwise after a conflict, and after a lock."""
+        self.turns.notice(fault)
+        self._hurries = self._hurries or (isinstance(fault, Conflict) and not isinstance(fault, Rivals))
 
     def commit(self, token: str, wire: Wire, *calls: Call) -> list[PGresult] | None:
         """Send `calls`, which make a mark of `token` and end with a commit: their answers.
@@ -63,7 +85,7 @@ class WriteLane:
             answers = wire.trip(*calls)
         except StrongroomError as fault:
             if not wire.broken:
-                self.turns.notice(fault)
+                self.notice(fault)
                 raise
             if self.marks.find_out(token, fault):
                 return None
@@ -150,7 +172,7 @@ class WriteSession(AskedRows, Session):
                 answer = self._begin(wire, call)
         except StrongroomError as fault:
             self.fault = self.fault or fault
-            self._lane.turns.notice(fault)
+            self._lane.notice(fault)
             raise
         return wire.rows(answer)
 

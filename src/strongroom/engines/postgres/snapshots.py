@@ -37,6 +37,8 @@ class Snapshots:
                 snapshot.end()
                 raise
             snapshot.end()
+            if snapshot.fault is not None:
+                raise snapshot.fault  # the function went on after it: what it was told is of no worth
             return result
         finally:
             self._connections.done(wire)
@@ -49,16 +51,17 @@ class _Snapshot(AskedRows):
         self._wire = wire
         self._statements = statements
         self._begun = False
-        self._fault: StrongroomError | None = None
+        self.fault: StrongroomError | None = None
+        """The first fault that a read met; the transaction is lost with it."""
 
     def end(self) -> None:
         """End the transaction. Raises `Rivals` or `Stale` where the reads are to be made again.
 
         Also what the function raised is of worth only if what it was told could be read.
         """
-        if isinstance(self._fault, Rivals | Stale):
-            raise self._fault
-        if self._begun and self._fault is None:
+        if isinstance(self.fault, Rivals | Stale):
+            raise self.fault
+        if self._begun and self.fault is None:
             self._wire.trip(COMMIT)
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
@@ -69,7 +72,7 @@ class _Snapshot(AskedRows):
                 self._begun = True
                 answer = self._wire.trip(*self._wire.beginning(BEGIN_READ), call)[-1]
         except StrongroomError as fault:
-            self._fault = self._fault or fault
+            self.fault = self.fault or fault
             raise
         return self._wire.rows(answer)
 

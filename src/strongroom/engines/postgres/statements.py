@@ -19,6 +19,7 @@ MARKS: Final = "strongroom_marks"
 """The engine's own table: one row for each commit that was not yet heard of by who made it, see `marks`."""
 TURNS: Final = "strongroom_turns"
 """An empty table, which is locked by transactions that take turns, see `session`."""
+_OURS: Final = quoted("the table")
 REFUSE: Final = "strongroom_refuse"
 """The function behind the triggers of immutable tables."""
 IMMUTABLE: Final = "SR001"
@@ -55,7 +56,8 @@ class Statements:
         self._where = POSTGRES.equal(table.key_names)
         conflict = f" ON CONFLICT ({POSTGRES.names(table.key_names)})"
         fresh = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in values)
-        into = f"INSERT INTO {self._name} ({self._columns})"
+        # Under a name that no table can have: one called "excluded", or "wanted", would stand for something else below.
+        into = f"INSERT INTO {self._name} AS {_OURS} ({self._columns})"
         insert = f"{into} VALUES ({POSTGRES.holes(len(names))})"
         put = f"{insert}{conflict} DO UPDATE SET {fresh}"
         update = f"UPDATE {self._name} SET {', '.join(f'{quoted(name)} = {HOLE}' for name in values)}"
@@ -136,11 +138,11 @@ class Statements:
         table = self._table
         lines = [f"{quoted(c.name)} {_declared(c)}" for c in columns] + [f"{quoted(SEAL)} bytea NOT NULL"]
         one_way = len({part.descending for part in table.key}) == 1
+        index = quoted(f"{table.name}.key")  # indexes share a name space with tables, none of which has a dot
         if one_way:  # the other way it is walked backwards
-            lines.append(f"PRIMARY KEY ({POSTGRES.names(table.key_names)})")
+            lines.append(f"CONSTRAINT {index} PRIMARY KEY ({POSTGRES.names(table.key_names)})")
         made = [f"CREATE TABLE IF NOT EXISTS {self._name} ({', '.join(lines)})"]
         if not one_way:
-            index = quoted(f"{table.name}_key")
             key = ", ".join(quoted(p.column.name) + (" DESC" if p.descending else "") for p in table.key)
             made += [
                 f"CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {self._name} ({key})",
@@ -166,13 +168,13 @@ class Statements:
     def _many_fetched(self) -> Statement:
         parts = [f"k{i}" for i in range(len(self._key_types))]
         same = " AND ".join(
-            f"{quoted(name)} = wanted.{part}" for name, part in zip(self._table.key_names, parts, strict=True)
+            f"{_OURS}.{quoted(name)} = wanted.{part}" for name, part in zip(self._table.key_names, parts, strict=True)
         )
         # OFFSET keeps the planner from any way but one look into the index for each key: another way could read, and
         # with that lock, the whole table.
         return Statement(
             f"SELECT found.* FROM unnest({POSTGRES.holes(len(parts))}) AS wanted({', '.join(parts)}) "
-            f"CROSS JOIN LATERAL (SELECT {self._columns} FROM {self._name} WHERE {same} OFFSET 0) AS found",
+            f"CROSS JOIN LATERAL (SELECT {self._columns} FROM {self._name} AS {_OURS} WHERE {same} OFFSET 0) AS found",
             [ArrayType(kind) for kind in self._key_types],
         )
 
