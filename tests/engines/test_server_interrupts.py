@@ -40,7 +40,7 @@ KINDS: Final = {
     "etcd": Kind(
         lambda server, name: store_url([server], name, timeout_ms="5000"),
         (etcd.session, etcd.commits, etcd.members, etcd.view),
-        (etcd.guards, etcd.reads, etcd.single, etcd.tails),
+        (etcd.guards, etcd.snapshots, etcd.single, etcd.tails),
     ),
     "mariadb": Kind(
         lambda server, name: server.url(name, pool="2", timeout_ms="2000"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,6 @@ from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import BufferedRows, Guard, Rivals
 from strongroom.engines.dynamodb import service, transactions
-from strongroom.engines.dynamodb.calls import DynamoCalls, UnderWay
 from strongroom.engines.dynamodb.changes import ANY, PRESENT, Request
 from strongroom.engines.dynamodb.faults import FAULTS, is_in_doubt
 from strongroom.engines.dynamodb.items import TableItems
@@ -18,6 +16,7 @@ from strongroom.engines.dynamodb.observations import Observations
 from strongroom.engines.dynamodb.places import key_of, mark_place
 from strongroom.engines.dynamodb.service import Item, Service
 from strongroom.engines.dynamodb.session import WriteSession
+from strongroom.engines.dynamodb.single import DynamoCalls, UnderWay
 from strongroom.engines.dynamodb.transactions import Transactions
 from strongroom.errors import CommitUnknown, Conflict, Unavailable
 from strongroom.records import AnyTable, Key, Row
@@ -62,12 +61,6 @@ def dynamodb_conflicts_are_not_retried(patch: Patches) -> None:
             raise Conflict("others won") from fault
 
     patch.method(WriteSession, "commit", final)
-
-
-@mutant("T6", "T1", on=DYNAMODB)
-def dynamodb_token_of_the_second(patch: Patches) -> None:
-    """All transactions of one second have the same token, and the first one's mark stands for them all."""
-    patch.function(transactions.new_token, lambda: f"ddb-{int(time.time()):08x}{0:012x}")
 
 
 @mutant("T6", on=DYNAMODB)

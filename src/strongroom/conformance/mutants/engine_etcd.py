@@ -17,7 +17,7 @@ from strongroom.engines.etcd.guards import Guards
 from strongroom.engines.etcd.layout import Span, value
 from strongroom.engines.etcd.members import Members
 from strongroom.engines.etcd.messages import KeyValue, RangeRequest, RequestOp, TxnRequest
-from strongroom.engines.etcd.session import EtcdSession, delete, put
+from strongroom.engines.etcd.session import WriteSession, delete, put
 from strongroom.engines.etcd.single import EtcdCalls
 from strongroom.engines.etcd.tails import SPARE, Tails
 from strongroom.engines.etcd.view import View
@@ -66,13 +66,13 @@ def etcd_deleted_keys_not_compared(patch: Patches) -> None:
 @mutant("T2", on=ETCD)
 def etcd_deletions_not_told(patch: Patches) -> None:
     """Whoever deletes rows writes nothing by which those notice who guard the table as a whole."""
-    operations = EtcdSession._operations
+    operations = WriteSession._operations
 
-    def silent(self: EtcdSession, changes: Any) -> list[RequestOp]:
+    def silent(self: WriteSession, changes: Any) -> list[RequestOp]:
         made = operations(self, changes)
         return made[:-1] if changes.removes else made
 
-    patch.method(EtcdSession, "_operations", silent)
+    patch.method(WriteSession, "_operations", silent)
 
 
 @mutant("R2", on=ETCD)
@@ -84,15 +84,15 @@ def etcd_snapshot_moves_with_the_commits(patch: Patches) -> None:
 @mutant("T4", on=ETCD)
 def etcd_conflicts_are_not_retried(patch: Patches) -> None:
     """A transaction of which something had changed is given up at once."""
-    commit = EtcdSession.commit
+    commit = WriteSession.commit
 
-    def final(self: EtcdSession, rows: BufferedRows) -> None:
+    def final(self: WriteSession, rows: BufferedRows) -> None:
         try:
             commit(self, rows)
         except Rivals as fault:
             raise Conflict("others won") from fault
 
-    patch.method(EtcdSession, "commit", final)
+    patch.method(WriteSession, "commit", final)
 
 
 @mutant("T6", on=ETCD)

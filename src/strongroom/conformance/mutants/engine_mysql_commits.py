@@ -11,16 +11,16 @@ import pymysql
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import BufferedRows, Stale
-from strongroom.engines.mysql import connections, engine, faults, marks
+from strongroom.engines.mysql import connector, engine, faults, marks
 from strongroom.engines.mysql.commits import COMMIT, Commits
-from strongroom.engines.mysql.connections import Connector
+from strongroom.engines.mysql.connector import Connector
 from strongroom.engines.mysql.engine import MysqlEngine
 from strongroom.engines.mysql.faults import Duplicate
 from strongroom.engines.mysql.guards import Guards
 from strongroom.engines.mysql.link import Answer, Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
-from strongroom.engines.mysql.schema import MigrationRows
+from strongroom.engines.mysql.migration import MigrationRows
 from strongroom.engines.mysql.session import WriteSession
 from strongroom.engines.mysql.snapshots import Snapshot
 from strongroom.engines.mysql.statements import LOCKING, Statements, literal
@@ -354,4 +354,4 @@ def galera_no_guards(patch: Patches) -> None:
 @mutant("R1", on=GALERA)
 def galera_node_lags_behind(patch: Patches) -> None:
     """A node answers as it stands, without what was acknowledged on another and has not got there yet."""
-    patch.function(connections._join, lambda _connection: None)
+    patch.function(connector._join, lambda _connection: None)

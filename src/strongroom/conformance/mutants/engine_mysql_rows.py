@@ -10,12 +10,12 @@ from pymysql.constants import CLIENT
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import Guard
-from strongroom.engines.mysql import connections, faults, schema, statements
-from strongroom.engines.mysql.connections import Connector
+from strongroom.engines.mysql import connector, faults, migration, statements
+from strongroom.engines.mysql.connector import Connector
 from strongroom.engines.mysql.link import Answer, Link
-from strongroom.engines.mysql.rows import SelectedRows
-from strongroom.engines.mysql.schema import MigrationRows
-from strongroom.engines.mysql.single import QuickCalls
+from strongroom.engines.mysql.migration import MigrationRows
+from strongroom.engines.mysql.rows import AskedRows
+from strongroom.engines.mysql.single import MysqlCalls
 from strongroom.engines.mysql.statements import Statements
 from strongroom.errors import StrongroomError, Unavailable
 from strongroom.records import AnyTable, Key, KeyRange, Row
@@ -36,14 +36,14 @@ def _respell(patch: Patches, spell: Callable[[str], str]) -> None:
 
 def _declare(patch: Patches, declare: Callable[[str], str]) -> None:
     """Have columns be made otherwise, and be taken for what they were to be."""
-    kind = schema._type
+    kind = migration._type
     patch.function(kind, lambda column, keyed: declare(kind(column, keyed)))
     patch.method(MigrationRows, "_check", lambda self, table, columns: None)
 
 
 def _collate(patch: Patches, collation: str) -> None:
     """Have keys be texts of this collation, where they are short enough for what the server can have in an index."""
-    kind = schema._type
+    kind = migration._type
 
     def collated(column: Any, keyed: Any) -> str:
         declared = kind(column, keyed)
@@ -152,30 +152,30 @@ def mysql_count_goes_beyond_its_limit(patch: Patches) -> None:
 def mysql_many_keys_in_the_server_s_order(patch: Patches) -> None:
     """Many keys at once are answered in the order in which the server finds them."""
 
-    def unsorted(self: SelectedRows, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
+    def unsorted(self: AskedRows, table: AnyTable, keys: Sequence[Key]) -> list[Row | None]:
         rows: list[Row | None] = []
         if keys:
             rows += self._ask(self._statements[table].fetch_many(keys, self.locking))
         return [*rows, *[None] * (len(keys) - len(rows))]
 
-    patch.method(SelectedRows, "fetch_many", unsorted)
+    patch.method(AskedRows, "fetch_many", unsorted)
 
 
 @mutant("W1", on=MYSQL)
 def mysql_single_insert_over_what_is_there(patch: Patches) -> None:
     """A single insert writes over the row that its key has."""
 
-    def over(self: QuickCalls, table: AnyTable, key: Key, row: Row) -> bool:
+    def over(self: MysqlCalls, table: AnyTable, key: Key, row: Row) -> bool:
         ((statement, _),) = self._statements[table].put([row])
         return self._once(table, key, statement)
 
-    patch.method(QuickCalls, "_insert_alone", over)
+    patch.method(MysqlCalls, "_insert_alone", over)
 
 
 @mutant("W2", on=MYSQL)
 def mysql_update_of_equal_values_counts_as_none(patch: Patches) -> None:
     """The server is asked how many rows an update changed, not how many it found: one that changes nothing failed."""
-    connect = connections._Connection
+    connect = connector._Connection
     patch.function(connect, lambda **given: connect(**{**given, "client_flag": CLIENT.MULTI_STATEMENTS}))
 
 
@@ -223,20 +223,20 @@ def mysql_only_the_first_statement_of_many_rows_sent(patch: Patches) -> None:
 @mutant("W4", on=MYSQL)
 def mysql_guards_not_made(patch: Patches) -> None:
     """The database itself lets its tools change immutable rows."""
-    patch.function(schema._refused, lambda _table: [])
+    patch.function(migration._refused, lambda _table: [])
 
 
 @mutant("W4", on=MYSQL)
 def mysql_guards_let_deletes_through(patch: Patches) -> None:
     """The database itself lets its tools delete immutable rows."""
-    refused = schema._refused
+    refused = migration._refused
     patch.function(refused, lambda table: [change for change in refused(table) if change != "DELETE"])
 
 
 @mutant("M4", on=MYSQL)
 def mysql_older_rows_get_no_default(patch: Patches) -> None:
     """A new column is empty in older rows, whatever its default is."""
-    default = schema._default
+    default = migration._default
     patch.function(default, lambda value: default("" if isinstance(value, str) else value))
 
 

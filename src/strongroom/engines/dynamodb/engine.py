@@ -21,7 +21,6 @@ from strongroom.engine import (
     Work,
     WritableRows,
 )
-from strongroom.engines.dynamodb.calls import DynamoCalls
 from strongroom.engines.dynamodb.guards import Guards
 from strongroom.engines.dynamodb.items import Items
 from strongroom.engines.dynamodb.migration import MigrationRows
@@ -29,6 +28,7 @@ from strongroom.engines.dynamodb.observations import Observations
 from strongroom.engines.dynamodb.reading import Reading, Store
 from strongroom.engines.dynamodb.service import Service, connect
 from strongroom.engines.dynamodb.session import WriteSession
+from strongroom.engines.dynamodb.single import DynamoCalls
 from strongroom.engines.dynamodb.tables import Tables
 from strongroom.engines.dynamodb.transactions import Transactions
 from strongroom.errors import Conflict, StrongroomError

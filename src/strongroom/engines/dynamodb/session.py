@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from strongroom.engine import BufferedRows, Refuted, Rivals, TableChanges
+from strongroom.engine import BufferedRows, Refuted, Rivals, Session, TableChanges
 from strongroom.engines.dynamodb.changes import ABSENT, ANY, Condition, Request, written_by
 from strongroom.engines.dynamodb.guards import is_guard
 from strongroom.engines.dynamodb.observations import Observations
@@ -18,7 +18,7 @@ from strongroom.records import AnyTable, Key, KeyRange, Row
 T = TypeVar("T")
 
 
-class WriteSession(Reading):
+class WriteSession(Reading, Session):
     """One transaction of the store, see `strongroom.engine.Session`."""
 
     def __init__(self, store: Store) -> None:

@@ -33,9 +33,9 @@ from strongroom.engines.etcd.layout import Layout
 from strongroom.engines.etcd.members import Access, Members
 from strongroom.engines.etcd.messages import RangeRequest
 from strongroom.engines.etcd.migration import MigrationRows
-from strongroom.engines.etcd.reads import Snapshot, Store
-from strongroom.engines.etcd.session import MOST, EtcdSession
+from strongroom.engines.etcd.session import MOST, WriteSession
 from strongroom.engines.etcd.single import EtcdCalls
+from strongroom.engines.etcd.snapshots import Snapshot, Store
 from strongroom.engines.etcd.tails import Tails
 from strongroom.engines.etcd.view import View
 from strongroom.errors import InvalidArgument, StrongroomError
@@ -138,8 +138,8 @@ class EtcdEngine(Engine):
         return retried(attempt, backoff=PATIENCE)
 
     @contextlib.contextmanager
-    def _begin(self) -> Iterator[EtcdSession]:
-        yield EtcdSession(self._store, self._commits, self._clock.now)
+    def _begin(self) -> Iterator[WriteSession]:
+        yield WriteSession(self._store, self._commits, self._clock.now)
 
     def _tables(self) -> set[str]:
         first, _ = span = self._layout.tables

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from strongroom.engine import BufferedRows, SchemaRows, WrappedRows
-from strongroom.engines.etcd.session import EtcdSession
+from strongroom.engines.etcd.session import WriteSession
 from strongroom.records import AnyTable, Column
 
 
 class MigrationRows(WrappedRows, SchemaRows):
     """The rows of a transaction, and the tables that they are in."""
 
-    def __init__(self, rows: BufferedRows, session: EtcdSession) -> None:
+    def __init__(self, rows: BufferedRows, session: WriteSession) -> None:
         super().__init__(rows)
         self._session = session
 

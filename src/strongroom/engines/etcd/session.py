@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
 
-from strongroom.engine import BufferedRows, Refuted, Rivals, TableChanges
+from strongroom.engine import BufferedRows, Refuted, Rivals, Session, TableChanges
 from strongroom.engines.etcd.commits import Commits
 from strongroom.engines.etcd.guards import Guards, absent
 from strongroom.engines.etcd.layout import value
 from strongroom.engines.etcd.messages import DeleteRangeRequest, KeyValue, PutRequest, RequestOp
-from strongroom.engines.etcd.reads import Snapshot, Store
+from strongroom.engines.etcd.snapshots import Snapshot, Store
 from strongroom.engines.etcd.view import View
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
@@ -21,7 +21,7 @@ MOST: Final = 100_000
 """More tables than there are."""
 
 
-class EtcdSession(Snapshot):
+class WriteSession(Snapshot, Session):
     """One transaction. It holds nothing on the servers: one that is not committed is forgotten."""
 
     def __init__(self, store: Store, commits: Commits, clock: Callable[[], int]) -> None:

@@ -9,9 +9,9 @@ from strongroom.engines.etcd.commits import Commits
 from strongroom.engines.etcd.guards import absent, present, unchanged
 from strongroom.engines.etcd.layout import value
 from strongroom.engines.etcd.messages import Compare, KeyValue, RangeRequest, RequestOp
-from strongroom.engines.etcd.reads import Snapshot, Store
 from strongroom.engines.etcd.recent import Recent
 from strongroom.engines.etcd.session import delete, put
+from strongroom.engines.etcd.snapshots import Snapshot, Store
 from strongroom.records import AnyTable, Key, KeyRange, Row
 
 

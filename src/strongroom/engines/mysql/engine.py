@@ -24,16 +24,16 @@ from strongroom.engine import (
 )
 from strongroom.engines.mysql import snapshots
 from strongroom.engines.mysql.commits import Commits
-from strongroom.engines.mysql.connections import Connector
+from strongroom.engines.mysql.connector import Connector
 from strongroom.engines.mysql.description import describe
 from strongroom.engines.mysql.guards import Guards
 from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
+from strongroom.engines.mysql.migration import migrating, tables_of
 from strongroom.engines.mysql.options import MysqlOptions
-from strongroom.engines.mysql.schema import migrating, tables_of
 from strongroom.engines.mysql.session import WriteLane
-from strongroom.engines.mysql.single import QuickCalls
+from strongroom.engines.mysql.single import MysqlCalls
 from strongroom.engines.mysql.statements import TableStatements
 from strongroom.engines.sql import ServerClock
 
@@ -91,7 +91,7 @@ class MysqlEngine(Engine):
         return describe(self.links, self.options)
 
     def _single_calls(self) -> WritableRows:
-        return QuickCalls(self, self._committer)
+        return MysqlCalls(self, self._committer)
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         return snapshots.read(self.links, self.statements, work)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from strongroom.engine import Stale
-from strongroom.engines.mysql.connections import NOW_MS, Connector
+from strongroom.engines.mysql.connector import NOW_MS, Connector
 from strongroom.engines.mysql.faults import Lost
 from strongroom.engines.mysql.link import Link
 from strongroom.engines.sql import Pool, ServerClock

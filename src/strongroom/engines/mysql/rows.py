@@ -15,7 +15,7 @@ MANY: Final = 500
 """The most keys in one statement: from 1,000 on MariaDB makes a table of them."""
 
 
-class SelectedRows(Rows):
+class AskedRows(Rows):
     """The reading half of the port, in statements; `locking` is put behind each."""
 
     locking = ""
@@ -47,7 +47,7 @@ class SelectedRows(Rows):
         return count
 
 
-class LinkRows(SelectedRows):
+class LinkRows(AskedRows):
     """Rows as one connection sees them, each statement a snapshot of its own unless a transaction is open."""
 
     def __init__(self, asking: Asking, statements: TableStatements) -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from strongroom.engine import BufferedRows, Refuted, Session, Stale, TableChanges
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
-from strongroom.engines.mysql.connections import NOW_MS
+from strongroom.engines.mysql.connector import NOW_MS
 from strongroom.engines.mysql.faults import FAULTS, Duplicate, translate
 from strongroom.engines.mysql.guards import Guards
 from strongroom.engines.mysql.link import Answer, Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
-from strongroom.engines.mysql.rows import SelectedRows
+from strongroom.engines.mysql.rows import AskedRows
 from strongroom.engines.mysql.statements import LOCKING, TableStatements
 from strongroom.engines.sql import ServerClock, Turns
 from strongroom.errors import Corrupt, StrongroomError
@@ -95,7 +95,7 @@ class WriteLane:
         return [BEGIN, self.guards.take_turn] if self.turns.is_next_in_turn() else [BEGIN]
 
 
-class WriteSession(SelectedRows, Session):
+class WriteSession(AskedRows, Session):
     """One write transaction: what a `GroupRunner` runs a group on. A connection is taken when it is first needed."""
 
     locking = LOCKING

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class QuickCalls(QueuedCalls):
+class MysqlCalls(QueuedCalls):
     """The single calls of one engine."""
 
     def __init__(self, engine: MysqlEngine, committer: Committer[Work]) -> None:

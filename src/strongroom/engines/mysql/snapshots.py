@@ -9,7 +9,7 @@ from strongroom.engine import Rows, Stale
 from strongroom.engines.mysql.faults import FAULTS, translate
 from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
-from strongroom.engines.mysql.rows import SelectedRows
+from strongroom.engines.mysql.rows import AskedRows
 from strongroom.engines.mysql.statements import TableStatements
 from strongroom.errors import StrongroomError
 from strongroom.records import Row
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _BEGIN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 
 
-class Snapshot(SelectedRows):
+class Snapshot(AskedRows):
     """Rows as they were at one moment."""
 
     def __init__(self, link: Link, statements: TableStatements) -> None:
