@@ -89,6 +89,18 @@ class Pausing(Through):
         return _Paused(rows, self)
 
 
+class BeforeWriting(Through):
+    """Calls `then`, once, before it writes."""
+
+    then: Callable[[], object] | None = None
+
+    def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return super()._write(work, abandoned)
+
+
 class _Rows(WritableRows):
     def __init__(self, rows: WritableRows) -> None:
         self._rows = rows

@@ -13,12 +13,14 @@ from strongroom.conformance import SingleRecordEngine, UnreliableEngine
 from strongroom.conformance.harness import Ability
 from strongroom.engine import Engine, Strength, Transaction
 from strongroom.engine.catalog import EPOCH, FACTS, Fact
-from strongroom.errors import AlreadyExists, CommitUnknown, InvalidArgument, SchemaTooNew, Unsupported
+from strongroom.errors import CommitUnknown, InvalidArgument, SchemaTooNew, Unsupported
 from strongroom.operations import verify
 from strongroom.patterns import Subject
 from strongroom.records import Identifier, Record, Schema, Table
 from strongroom.routing import Placement, Router
+from strongroom.routing.tables import FOUNDING, ROUTER
 
+from .rooms import BeforeWriting, Pausing
 from .tenants import (
     ACCOUNTS,
     HASHED,
@@ -337,24 +339,23 @@ class TestFounding:
         assert epochs[1::2] == epochs[2::2]
         assert len(set(epochs)) == 4
 
-    def test_founding_by_several_at_once_founds_one_router(self, rooms: Rooms) -> None:
-        class Rival(UnreliableEngine):
-            """Lets another process found the router at the very moment before this one does."""
+    @pytest.mark.parametrize("moment", ["behind the look", "before the write"])
+    def test_founding_by_several_at_once_founds_one_router(self, rooms: Rooms, moment: str) -> None:
+        founded: list[Router] = []
 
-            def _write(self, work: Callable[..., object], abandoned: Callable[[], bool]) -> object:  # type: ignore[override]
-                if not founded:
-                    founded.append(True)
-                    router_over(rooms, HASHED).insert(MEMBERS, Member("t1", "a"))
-                return self.inner._write(work, abandoned)
+        def rival() -> None:
+            founded.append(router_over(rooms, HASHED))
+            founded[0].insert(MEMBERS, Member("t1", "a"))
 
         for room in rooms.values():
+            room.prepare(ROUTER)
             room.prepare(SCHEMA)
-        founded: list[bool] = []
-        late = router_over({**rooms, "home": Rival(rooms["home"])}, HASHED)
+        slow = Pausing(rooms["home"], FOUNDING) if moment == "behind the look" else BeforeWriting(rooms["home"])
+        slow.then = rival
+        late = router_over({**rooms, "home": slow}, HASHED)
         assert founded
         assert late.get(MEMBERS, "t1", "a") == Member("t1", "a")
-        with pytest.raises(AlreadyExists):
-            late.insert(MEMBERS, Member("t1", "a"))
+        assert late.epoch == founded[0].epoch
 
 
 def test_a_router_closes_its_rooms_with_itself() -> None:

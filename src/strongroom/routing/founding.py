@@ -31,9 +31,10 @@ def found(rooms: Rooms, given: Placement) -> None:
     """
     home = rooms[given.home]
     if home.get(FOUNDING, _NAME) is None:
-        for name, room in rooms.items():
-            if room.scan(MEMBERSHIPS, limit=1):
-                raise InvalidArgument(f"the store given as the room {name} belongs to a router with another home")
+        taken = [name for name, room in rooms.items() if room.scan(MEMBERSHIPS, limit=1)]
+        # Rooms join what is founded: if the home room is still no home, they joined another one.
+        if taken and home.get(FOUNDING, _NAME) is None:
+            raise InvalidArgument(f"the store given as the room {taken[0]} belongs to a router with another home")
         with contextlib.suppress(AlreadyExists):  # whoever came first, the rule is held against his below
             home.insert(FOUNDING, _founding(given))
     founding = _check(rooms, given, joining=True)
