@@ -166,11 +166,11 @@ def test_a_key_that_no_index_holds_is_too_large(room: PostgresEngine) -> None:
 
 
 def test_a_caller_who_gets_no_connection_in_time_is_told_so(room: PostgresEngine) -> None:
-    held = [room._connections.take() for _ in range(3)]
+    held = [room._links.take() for _ in range(3)]
     with pytest.raises(Unavailable, match="all 3 connections were in use for 500 ms"):
         room.get(LEASES, "a")
-    for wire in held:
-        room._connections.done(wire)
+    for link in held:
+        room._links.leave(link)
     assert room.get(LEASES, "a") is None
 
 
@@ -334,14 +334,14 @@ def test_a_token_of_long_ago_is_refused_as_its_mark_is_forgotten(room: PostgresE
 
 def test_a_mark_that_was_kept_is_told_apart_from_the_fence_of_one_that_was_not(room: PostgresEngine) -> None:
     kept, lost = room._lane.marks.new(), room._lane.marks.new()
-    wire = room._connections.take()
-    wire.trip(BEGIN_WRITE, room._lane.marks.made(kept), COMMIT)
+    link = room._links.take()
+    link.trip(BEGIN_WRITE, room._lane.marks.made(kept), COMMIT)
     for _ in range(2):
         assert room.resolve(kept) is True
         assert room.resolve(lost) is False
     with pytest.raises(Conflict):  # it arrives late, and meets the fence
-        wire.trip(BEGIN_WRITE, room._lane.marks.made(lost), COMMIT)
-    room._connections.done(wire)
+        link.trip(BEGIN_WRITE, room._lane.marks.made(lost), COMMIT)
+    room._links.leave(link)
 
 
 # How it is done.
@@ -388,7 +388,7 @@ def test_what_a_program_teaches_psycopg_changes_nothing_that_is_read(
         taught.register_loader(kind, _Surprise)
         taught.register_loader(kind, _BinarySurprise)
     monkeypatch.setattr(psycopg.Connection, "adapters", taught)
-    room._connections.drop_idle()
+    room._links.drop_idle()
     room.insert(LEASES, Lease("a"))
     assert room.get(LEASES, "a") == Lease("a")
 
@@ -396,7 +396,7 @@ def test_what_a_program_teaches_psycopg_changes_nothing_that_is_read(
 def test_a_column_of_another_type_is_corrupt(room: PostgresEngine, admin: Admin) -> None:
     room.insert(LEASES, Lease("a"))
     admin.execute(f"ALTER TABLE {room.options.schema}.leases ALTER COLUMN version TYPE integer".encode())
-    room._connections.drop_idle()
+    room._links.drop_idle()
     with pytest.raises(Corrupt, match="version"):
         room.get(LEASES, "a")
 

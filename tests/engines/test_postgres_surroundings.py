@@ -18,8 +18,8 @@ from strongroom.engine import Engine, Job, Reader, Work
 from strongroom.engine.operations import OpenTransaction
 from strongroom.engines.postgres import PostgresEngine
 from strongroom.engines.postgres.calls import Statement
+from strongroom.engines.postgres.link import Link
 from strongroom.engines.postgres.marks import Marks
-from strongroom.engines.postgres.wire import Wire
 from strongroom.errors import Conflict, InvalidArgument, StrongroomError
 from strongroom.records import REPLACEABLE, Identifier, Record, Schema, Table, desc
 from tests.engines.leases import LEASES, SCHEMA, Lease, take_next
@@ -74,9 +74,9 @@ def test_a_lock_that_is_held_for_long_is_waited_for_once_and_not_once_for_each_c
         waits: list[str] = []
         beginning = room._lane.beginning
 
-        def watched(wire: object) -> object:
+        def watched(link: object) -> object:
             waits.append("a moment" if room._lane._hurries else "long")
-            return beginning(wire)  # type: ignore[arg-type]
+            return beginning(link)  # type: ignore[arg-type]
 
         room._lane.beginning = watched  # type: ignore[method-assign,assignment]
 
@@ -101,8 +101,8 @@ def test_ctrl_c_while_old_marks_are_removed_leaves_the_one_that_tells_what_came_
     assert isinstance(room, PostgresEngine)
     sweep = Marks.sweep
 
-    def interrupted(marks: Marks, wire: Wire) -> None:
-        sweep(marks, wire)
+    def interrupted(marks: Marks, link: Link) -> None:
+        sweep(marks, link)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Marks, "sweep", interrupted)

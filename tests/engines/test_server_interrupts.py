@@ -50,9 +50,9 @@ KINDS: Final = {
     ),
     "postgres": Kind(
         lambda server, name: server.url(schema=name, pool="2", timeout_ms="2000"),
-        (postgres.session, postgres.wire, postgres.marks, postgres.connections, postgres.single, pool, postgres.rows),
+        (postgres.session, postgres.link, postgres.links, postgres.marks, postgres.single, pool, postgres.rows),
         (postgres.snapshots,),
-        lambda room: room._connections,
+        lambda room: room._links,
     ),
 }
 """By the fixtures that are their servers."""

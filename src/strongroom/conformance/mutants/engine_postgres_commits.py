@@ -13,13 +13,13 @@ from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import BufferedRows
 from strongroom.engines.postgres import engine, faults, marks, migration, snapshots
 from strongroom.engines.postgres.calls import BEGIN_LOOSE, COMMIT, Call, Statement
-from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.engine import PostgresEngine
 from strongroom.engines.postgres.faults import Duplicate
+from strongroom.engines.postgres.link import Link
+from strongroom.engines.postgres.links import Links
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.migration import MigrationRows
 from strongroom.engines.postgres.session import WriteLane, WriteSession
-from strongroom.engines.postgres.wire import Wire
 from strongroom.engines.sql.turns import Turns
 from strongroom.errors import CommitUnknown, Conflict, StrongroomError
 
@@ -32,7 +32,7 @@ LOOSE_READ = Statement("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")()
 def _begin_with(patch: Patches, begin: Call) -> None:
     """Have write transactions begin otherwise."""
     beginning = WriteLane.beginning
-    patch.method(WriteLane, "beginning", lambda self, wire: [begin, *beginning(self, wire)[1:]])
+    patch.method(WriteLane, "beginning", lambda self, link: [begin, *beginning(self, link)[1:]])
 
 
 @mutant("T2", on=POSTGRES)
@@ -54,7 +54,7 @@ def postgres_single_writes_outside_of_serializable(patch: Patches) -> None:
 
     def loose(self: WriteLane, call: Callable[[str], Call]) -> bool:
         beginning = self.beginning
-        vars(self)["beginning"] = lambda wire: [BEGIN_LOOSE, *beginning(wire)[1:]]
+        vars(self)["beginning"] = lambda link: [BEGIN_LOOSE, *beginning(link)[1:]]
         try:
             return alone(self, call)
         finally:
@@ -67,13 +67,13 @@ def postgres_single_writes_outside_of_serializable(patch: Patches) -> None:
 def postgres_single_reads_outside_of_serializable(patch: Patches) -> None:
     """Single reads are read committed: they may show what no order of the transactions leaves."""
 
-    def ask(connections: Connections, call: Call) -> list[tuple[Any, ...]]:
-        wire = connections.take()
+    def ask(links: Links, call: Call) -> list[tuple[Any, ...]]:
+        link = links.take()
         try:
-            _, answer, _ = wire.trip(LOOSE_READ, call, COMMIT)
-            return wire.rows(answer)
+            _, answer, _ = link.trip(LOOSE_READ, call, COMMIT)
+            return link.rows(answer)
         finally:
-            connections.done(wire)
+            links.leave(link)
 
     patch.function(snapshots.ask_once, ask)
 
@@ -101,8 +101,8 @@ def postgres_snapshot_of_each_statement(patch: Patches) -> None:
     """Each read of a read function is a transaction of its own."""
 
     def ask(self: Any, call: Call) -> list[tuple[Any, ...]]:
-        (answer,) = self._wire.trip(call)
-        rows: list[tuple[Any, ...]] = self._wire.rows(answer)
+        (answer,) = self._link.trip(call)
+        rows: list[tuple[Any, ...]] = self._link.rows(answer)
         return rows
 
     patch.method(snapshots._Snapshot, "_ask", ask)
@@ -135,9 +135,9 @@ def postgres_commit_error_swallowed(patch: Patches) -> None:
     """A transaction whose COMMIT fails is reported as kept."""
     commit = WriteLane.commit
 
-    def careless(self: WriteLane, token: str, wire: Wire, *calls: Call) -> Any:
+    def careless(self: WriteLane, token: str, link: Link, *calls: Call) -> Any:
         try:
-            return commit(self, token, wire, *calls)
+            return commit(self, token, link, *calls)
         except Duplicate:
             raise
         except StrongroomError:
@@ -151,9 +151,9 @@ def postgres_unique_violation_is_success(patch: Patches) -> None:
     """A transaction whose new row is there already is reported as kept."""
     commit = WriteLane.commit
 
-    def careless(self: WriteLane, token: str, wire: Wire, *calls: Call) -> Any:
+    def careless(self: WriteLane, token: str, link: Link, *calls: Call) -> Any:
         try:
-            return commit(self, token, wire, *calls)
+            return commit(self, token, link, *calls)
         except Duplicate:
             return None
 
@@ -186,12 +186,12 @@ def postgres_lost_answer_is_taken_for_lost_commit(patch: Patches) -> None:
 
 
 def _look_only(self: Any, token: str, _deadline: float) -> bool:
-    wire = self._connect()
+    link = self._connect()
     try:
-        *_, asked, _ = wire.trip(BEGIN_LOOSE, self._ask([token]), COMMIT)
-        return bool(wire.rows(asked))
+        *_, asked, _ = link.trip(BEGIN_LOOSE, self._ask([token]), COMMIT)
+        return bool(link.rows(asked))
     finally:
-        wire.close()
+        link.close()
 
 
 @mutant("T6", on=POSTGRES)
@@ -238,9 +238,9 @@ def postgres_unknown_marks_are_swept(patch: Patches) -> None:
     """The mark of a commit that nobody has asked for yet is removed when its engine object closes."""
     commit = WriteLane.commit
 
-    def tidy(self: WriteLane, token: str, wire: Wire, *calls: Call) -> Any:
+    def tidy(self: WriteLane, token: str, link: Link, *calls: Call) -> Any:
         try:
-            return commit(self, token, wire, *calls)
+            return commit(self, token, link, *calls)
         except CommitUnknown:
             self.marks._heard_of.append(token)
             raise
@@ -252,28 +252,28 @@ def postgres_unknown_marks_are_swept(patch: Patches) -> None:
 def postgres_open_transaction_given_back(patch: Patches) -> None:
     """A connection goes back to the pool with its transaction still open, and whoever takes it goes on in there."""
 
-    def done(self: Connections, wire: Wire) -> None:
-        if wire.broken:
-            self.drop(wire)
+    def leave(self: Links, link: Link) -> None:
+        if link.broken:
+            self.drop(link)
         else:
-            self.give(wire)
+            self.give(link)
 
-    patch.method(Connections, "done", done)
+    patch.method(Links, "leave", leave)
 
 
 @mutant("D3", on=POSTGRES)
 def postgres_broken_connection_given_back(patch: Patches) -> None:
     """A connection that broke goes back to the pool."""
-    done = Connections.done
-    patch.method(Connections, "done", lambda self, wire: self.give(wire) if wire.broken else done(self, wire))
+    leave = Links.leave
+    patch.method(Links, "leave", lambda self, link: self.give(link) if link.broken else leave(self, link))
 
 
 @mutant("E1", on=POSTGRES)
 def postgres_driver_s_fault_escapes(patch: Patches) -> None:
     """A connection that breaks is reported with psycopg's own exception."""
-    trip = Wire.trip
+    trip = Link.trip
 
-    def bare(self: Wire, *calls: Call) -> Any:
+    def bare(self: Link, *calls: Call) -> Any:
         try:
             return trip(self, *calls)
         except StrongroomError as fault:
@@ -281,7 +281,7 @@ def postgres_driver_s_fault_escapes(patch: Patches) -> None:
                 raise fault.__cause__ from None
             raise
 
-    patch.method(Wire, "trip", bare)
+    patch.method(Link, "trip", bare)
 
 
 @mutant("L2", "T4", on=POSTGRES)
@@ -295,8 +295,8 @@ def postgres_commit_not_flushed(patch: Patches) -> None:
     """A commit is acknowledged before it is on the disk."""
     beginning = WriteLane.beginning
 
-    def hasty(self: WriteLane, wire: Wire) -> list[Call]:
-        return [*beginning(self, wire), marks._UNFLUSHED]
+    def hasty(self: WriteLane, link: Link) -> list[Call]:
+        return [*beginning(self, link), marks._UNFLUSHED]
 
     patch.method(WriteLane, "beginning", hasty)
 
@@ -306,9 +306,9 @@ def postgres_close_does_not_wait(patch: Patches) -> None:
     """Closing an engine takes the connections from the writes that are in flight."""
 
     def close(self: PostgresEngine) -> None:
-        for wire in self._connections.forsake():
-            wire.close()
-        self._connections.close(self._closed)
+        for link in self._links.forsake():
+            link.close()
+        self._links.close(self._closed)
 
     patch.method(PostgresEngine, "_close", close)
 
@@ -319,7 +319,7 @@ def postgres_close_leaves_connections(patch: Patches) -> None:
 
     def close(self: PostgresEngine) -> None:
         self._committer.close()
-        engine._leaked.append(self._connections)
+        engine._leaked.append(self._links)
 
     patch.method(PostgresEngine, "_close", close)
 
@@ -346,7 +346,7 @@ def postgres_step_recorded_before_its_tables(patch: Patches) -> None:
             later = []
         inserted = self._changed(self._statements[table].insert(row))
         if later:
-            self._wire.trip(COMMIT, BEGIN_LOOSE)
+            self._link.trip(COMMIT, BEGIN_LOOSE)
             for made in later:
                 make(self, *made)
         return inserted

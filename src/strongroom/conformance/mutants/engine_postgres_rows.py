@@ -7,7 +7,7 @@ from typing import Any
 
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
-from strongroom.engines.postgres import connections, faults, statements
+from strongroom.engines.postgres import connector, faults, statements
 from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import POSTGRES as DIALECT
@@ -219,17 +219,17 @@ def postgres_full_disk_is_no_typed_fault(patch: Patches) -> None:
 @mutant("E2", on=POSTGRES)
 def postgres_password_shown(patch: Patches) -> None:
     """A server that can't be reached is reported with the URL that it was asked by, password and all."""
-    refused = connections._refused
+    refused = connector._refused
 
     def talkative(fault: Any, place: str) -> StrongroomError:
         return Unavailable(f"{refused(fault, place)} {asked[-1]}")
 
     asked: list[object] = [""]
-    connect = connections.Connector.connect
+    connect = connector.Connector.connect
 
-    def remember(self: connections.Connector) -> Any:
+    def remember(self: connector.Connector) -> Any:
         asked.append(self.target.parameters)
         return connect(self)
 
     patch.function(refused, talkative)
-    patch.method(connections.Connector, "connect", remember)
+    patch.method(connector.Connector, "connect", remember)

@@ -23,7 +23,8 @@ from strongroom.engine import (
     retried,
 )
 from strongroom.engines.postgres.calls import Call, Statement
-from strongroom.engines.postgres.connections import Connections, Connector
+from strongroom.engines.postgres.connector import Connector
+from strongroom.engines.postgres.links import Links
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.migration import migrate, tables_in
 from strongroom.engines.postgres.options import FLUSHING, PostgresOptions, Target
@@ -58,11 +59,11 @@ class PostgresEngine(Engine):
         connector = Connector(target, options)
         statements = TableStatements(options.schema)
         marks = Marks(options.schema, connector.connect, options.timeout_ms)
-        self._connections = Connections(connector, options)
-        self._lane = WriteLane(self._connections, statements, marks, ServerClock.of(target.place))
-        self._snapshots = Snapshots(self._connections, statements)
+        self._links = Links(connector, options)
+        self._lane = WriteLane(self._links, statements, marks, ServerClock.of(target.place))
+        self._snapshots = Snapshots(self._links, statements)
         self._committer: Committer[Work] = Committer(self._lane.run)
-        self._connections.done(self._connections.take())  # what the server says of itself decides what is claimed
+        self._links.leave(self._links.take())  # what the server says of itself decides what is claimed
         facts = connector.facts
         assert facts is not None
         self._facts = facts
@@ -101,7 +102,7 @@ class PostgresEngine(Engine):
             "flush": flush,
             "isolation": "serializable",
             "proxied": facts.proxied,
-            "connections_open": self._connections.open,
+            "connections_open": self._links.open,
             "connections_most": self.options.pool,
             "database_bytes": int(size),
             "dead_rows": int(dead),
@@ -125,12 +126,12 @@ class PostgresEngine(Engine):
         return {str(name) for (name,) in self._ask(tables_in(self.options.schema))}
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
-        return retried(lambda: ask_once(self._connections, call))
+        return retried(lambda: ask_once(self._links, call))
 
     def _close(self) -> None:
         self._committer.close()
         self._lane.sweep_marks()
-        self._connections.close(self._closed)
+        self._links.close(self._closed)
 
     def _forked(self) -> None:
-        _leaked.extend(wire.forsake(self._closed) for wire in self._connections.forsake())
+        _leaked.extend(link.forsake(self._closed) for link in self._links.forsake())

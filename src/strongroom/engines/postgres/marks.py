@@ -17,9 +17,9 @@ from typing import Final
 
 from strongroom.engine import MARK_KEPT_MS, TOKEN_ANSWERED_MS, Backoff
 from strongroom.engines.postgres.calls import BEGIN_LOOSE, COMMIT, Call, Statement
+from strongroom.engines.postgres.link import Link
 from strongroom.engines.postgres.statements import MARKS, quoted
 from strongroom.engines.postgres.values import TEXT, ArrayType
-from strongroom.engines.postgres.wire import Wire
 from strongroom.errors import CommitUnknown, Conflict, InvalidArgument, StrongroomError, Unavailable
 
 _UNFLUSHED: Final = Statement("SELECT set_config('synchronous_commit', 'off', true)")()
@@ -37,7 +37,7 @@ class Marks:
         timeout_ms: how long to try to find out.
     """
 
-    def __init__(self, schema: str, connect: Callable[[], Wire], timeout_ms: int) -> None:
+    def __init__(self, schema: str, connect: Callable[[], Link], timeout_ms: int) -> None:
         name = f"{quoted(schema)}.{quoted(MARKS)}"
         self._connect = connect
         self._timeout = timeout_ms / 1000
@@ -93,35 +93,35 @@ class Marks:
                     token=token,
                 ) from fault
 
-    def heard_of(self, token: str, wire: Wire) -> None:
-        """Say that the commit marked `token` was answered; from time to time such marks are removed over `wire`.
+    def heard_of(self, token: str, link: Link) -> None:
+        """Say that the commit marked `token` was answered; from time to time such marks are removed over `link`.
 
         Not `token` itself yet: Ctrl-C may strike in here, and have it asked for.
         """
         if len(self._heard_of) >= _SWEEP:
-            self.sweep(wire)
+            self.sweep(link)
         self._heard_of.append(token)
 
-    def sweep(self, wire: Wire) -> None:
+    def sweep(self, link: Link) -> None:
         """Remove the marks that were heard of. What goes wrong here harms nobody: they go when they are old."""
         tokens, self._heard_of = self._heard_of, []
         if tokens:
-            calls = [*wire.beginning(BEGIN_LOOSE), _UNFLUSHED, self._remove([tokens]), COMMIT]
+            calls = [*link.beginning(BEGIN_LOOSE), _UNFLUSHED, self._remove([tokens]), COMMIT]
             with contextlib.suppress(StrongroomError):
-                wire.trip(*calls)
+                link.trip(*calls)
 
     def _outcome(self, token: str, deadline: float) -> bool:
         attempt = 0
         while True:
             try:
-                wire = self._connect()
+                link = self._connect()
                 try:
-                    *_, asked, _ = wire.trip(
-                        *wire.beginning(BEGIN_LOOSE), self._fence([token]), self._ask([token]), COMMIT
+                    *_, asked, _ = link.trip(
+                        *link.beginning(BEGIN_LOOSE), self._fence([token]), self._ask([token]), COMMIT
                     )
-                    ((fence,),) = wire.rows(asked)
+                    ((fence,),) = link.rows(asked)
                 finally:
-                    wire.close()
+                    link.close()
             except Conflict as fault:
                 raise Unavailable("PostgreSQL: the transaction is still under way, or its session hangs") from fault
             except Unavailable:

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 
 from strongroom.engine import Guard, SchemaRows
 from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_LOOSE, COMMIT, Call, Statement
+from strongroom.engines.postgres.link import Link
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.session import WriteLane
 from strongroom.engines.postgres.statements import IMMUTABLE, MARKS, REFUSE, TURNS, quoted
 from strongroom.engines.postgres.values import INTEGER, TEXT, ArrayType
-from strongroom.engines.postgres.wire import Wire
 from strongroom.records import AnyTable, Column, Key, Row
 
 T = TypeVar("T")
@@ -36,27 +36,27 @@ def migrate(lane: WriteLane, work: Callable[[SchemaRows], T]) -> T:
     reads and changes is guarded by the lock, which all migrations take.
     """
     schema = lane.statements.schema
-    wire = lane.connections.take()
+    link = lane.links.take()
     try:
-        wire.trip(*wire.beginning(BEGIN_LOOSE), _ALONE([_lock_of(schema)]))
-        rows = MigrationRows(lane, wire)
+        link.trip(*link.beginning(BEGIN_LOOSE), _ALONE([_lock_of(schema)]))
+        rows = MigrationRows(lane, link)
         rows.make_room()
         result = work(rows)
         token = lane.marks.new()
-        lane.commit(token, wire, lane.marks.remove_old(), lane.marks.made(token), COMMIT)
+        lane.commit(token, link, lane.marks.remove_old(), lane.marks.made(token), COMMIT)
         return result
     finally:
-        lane.connections.done(wire)
+        lane.links.leave(link)
 
 
 class MigrationRows(AskedRows, SchemaRows):
     """Rows as a migration reads and writes them, each call at once."""
 
-    def __init__(self, lane: WriteLane, wire: Wire) -> None:
+    def __init__(self, lane: WriteLane, link: Link) -> None:
         self._lane = lane
         self._statements = lane.statements
         self._schema = lane.statements.schema
-        self._wire = wire
+        self._link = link
 
     def make_room(self) -> None:
         """Make the schema, and what the engine itself keeps in it."""
@@ -100,13 +100,13 @@ class MigrationRows(AskedRows, SchemaRows):
         return self._lane.clock.now(lambda: int(self._ask(ASK_TIME)[0][0]))
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
-        return self._wire.rows(self._wire.trip(call)[0])
+        return self._link.rows(self._link.trip(call)[0])
 
     def _run(self, statement: Statement) -> None:
-        self._wire.trip(statement())
+        self._link.trip(statement())
 
     def _changed(self, call: Call) -> bool:
-        return bool(self._wire.trip(call)[0].command_tuples)
+        return bool(self._link.trip(call)[0].command_tuples)
 
 
 def _lock_of(schema: str) -> int:

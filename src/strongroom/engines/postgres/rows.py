@@ -1,4 +1,4 @@
-"""Rows as they are read over the wire: each operation one call, however it gets there."""
+"""Rows as they are read: each operation one call, however it gets to the server."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from psycopg.pq.abc import PGresult
 
 from strongroom.engine import BufferedRows, GroupRunner, Job, Refuted, Rivals, Session, TableChanges, Work
 from strongroom.engines.postgres.calls import ASK_TIME, BEGIN_WRITE, COMMIT, Call, Statement
-from strongroom.engines.postgres.connections import Connections
 from strongroom.engines.postgres.faults import Duplicate, Lost
+from strongroom.engines.postgres.link import Link
+from strongroom.engines.postgres.links import Links
 from strongroom.engines.postgres.marks import Marks
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TURNS, TableStatements, quoted
-from strongroom.engines.postgres.wire import Wire
 from strongroom.engines.sql import ServerClock, Turns
 from strongroom.errors import Conflict, StrongroomError
 
@@ -32,8 +32,8 @@ class WriteLane:
     read, so what is read behind it is what the one before has left.
     """
 
-    def __init__(self, connections: Connections, statements: TableStatements, marks: Marks, clock: ServerClock) -> None:
-        self.connections = connections
+    def __init__(self, links: Links, statements: TableStatements, marks: Marks, clock: ServerClock) -> None:
+        self.links = links
         self.statements = statements
         self.marks = marks
         self.clock = clock
@@ -63,9 +63,9 @@ class WriteLane:
         finally:
             session.end()
 
-    def beginning(self, wire: Wire) -> list[Call]:
+    def beginning(self, link: Link) -> list[Call]:
         """The calls that begin a transaction."""
-        begin, *setup = wire.beginning(BEGIN_WRITE)
+        begin, *setup = link.beginning(BEGIN_WRITE)
         if self._hurries:
             setup = [*setup, self._hurry]
         return [begin, self._take_turn, *setup] if self.turns.is_next_in_turn() else [begin, *setup]
@@ -75,22 +75,22 @@ class WriteLane:
         self.turns.notice(fault)
         self._hurries = self._hurries or (isinstance(fault, Conflict) and not isinstance(fault, Rivals))
 
-    def commit(self, token: str, wire: Wire, *calls: Call) -> list[PGresult] | None:
+    def commit(self, token: str, link: Link, *calls: Call) -> list[PGresult] | None:
         """Send `calls`, which make a mark of `token` and end with a commit: their answers.
 
         None where the answers were lost, and the mark tells that all was kept. Raises `Lost` where it tells that
         nothing was kept, `CommitUnknown`, and what the server says of the calls: nothing was kept then.
         """
         try:
-            answers = wire.trip(*calls)
+            answers = link.trip(*calls)
         except StrongroomError as fault:
-            if not wire.broken:
+            if not link.broken:
                 self.notice(fault)
                 raise
             if self.marks.find_out(token, fault):
                 return None
             raise Lost("PostgreSQL: the connection broke; nothing was kept") from fault
-        self.marks.heard_of(token, wire)
+        self.marks.heard_of(token, link)
         return answers
 
     def write_alone(self, call: Callable[[str], Call]) -> bool:
@@ -99,21 +99,21 @@ class WriteLane:
         `call` makes the call for a token. Raises as `commit`.
         """
         token = self.marks.new()
-        wire = self.connections.take()
+        link = self.links.take()
         try:
-            answers = self.commit(token, wire, *self.beginning(wire), call(token), COMMIT)
+            answers = self.commit(token, link, *self.beginning(link), call(token), COMMIT)
             return answers is None or answers[-2].command_tuples == 1
         finally:
-            self.connections.done(wire)
+            self.links.leave(link)
 
     def sweep_marks(self) -> None:
         """Remove the marks that were heard of, before the engine closes."""
         with contextlib.suppress(StrongroomError):  # the server may be gone: they go when they are old
-            wire = self.connections.take()
+            link = self.links.take()
             try:
-                self.marks.sweep(wire)
+                self.marks.sweep(link)
             finally:
-                self.connections.done(wire)
+                self.links.leave(link)
 
 
 class WriteSession(AskedRows, Session):
@@ -122,7 +122,7 @@ class WriteSession(AskedRows, Session):
     def __init__(self, lane: WriteLane) -> None:
         self._lane = lane
         self._statements = lane.statements
-        self._wire: Wire | None = None
+        self._link: Link | None = None
         self._begun = False
         self.fault: StrongroomError | None = None
         self.kept = False
@@ -138,12 +138,12 @@ class WriteSession(AskedRows, Session):
                 self._taken().trip(COMMIT)  # tells whether what was read could be read at one moment (T2)
             return
         token = self._lane.marks.new()
-        wire = self._taken()
+        link = self._taken()
         calls = [self._lane.marks.made(token), *self._calls(changes), COMMIT]
         if not self._begun:
-            calls = [*self._lane.beginning(wire), *calls]
+            calls = [*self._lane.beginning(link), *calls]
         try:
-            self._lane.commit(token, wire, *calls)
+            self._lane.commit(token, link, *calls)
             self.kept = True
         except Duplicate as fault:
             for change in changes:
@@ -159,38 +159,38 @@ class WriteSession(AskedRows, Session):
 
     def end(self) -> None:
         """Give the connection back; what was not committed is rolled back."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            self._lane.connections.done(wire)
+        link, self._link = self._link, None
+        if link is not None:
+            self._lane.links.leave(link)
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
         try:
-            wire = self._taken()
+            link = self._taken()
             if self._begun:
-                (answer,) = wire.trip(call)
+                (answer,) = link.trip(call)
             else:
-                answer = self._begin(wire, call)
+                answer = self._begin(link, call)
         except StrongroomError as fault:
             self.fault = self.fault or fault
             self._lane.notice(fault)
             raise
-        return wire.rows(answer)
+        return link.rows(answer)
 
-    def _begin(self, wire: Wire, call: Call) -> PGresult:
+    def _begin(self, link: Link, call: Call) -> PGresult:
         """Begin, and make the first call in the same trip; ask the time too where nobody knows it any more."""
         self._begun = True
-        begin = self._lane.beginning(wire)
+        begin = self._lane.beginning(link)
         if not self._lane.clock.is_stale:
-            return wire.trip(*begin, call)[-1]
-        *_, told, answer = wire.trip(*begin, ASK_TIME, call)
-        ((milliseconds,),) = wire.rows(told)
+            return link.trip(*begin, call)[-1]
+        *_, told, answer = link.trip(*begin, ASK_TIME, call)
+        ((milliseconds,),) = link.rows(told)
         self._lane.clock.tell(milliseconds)
         return answer
 
-    def _taken(self) -> Wire:
-        if self._wire is None:
-            self._wire = self._lane.connections.take()
-        return self._wire
+    def _taken(self) -> Link:
+        if self._link is None:
+            self._link = self._lane.links.take()
+        return self._link
 
     def _calls(self, changes: list[TableChanges]) -> Iterator[Call]:
         for change in changes:

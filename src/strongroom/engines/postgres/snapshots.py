@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from strongroom.engine import Rivals, Rows, Stale, retried
 from strongroom.engines.postgres.calls import BEGIN_READ, COMMIT, Call
-from strongroom.engines.postgres.connections import Connections
+from strongroom.engines.postgres.link import Link
+from strongroom.engines.postgres.links import Links
 from strongroom.engines.postgres.rows import AskedRows
 from strongroom.engines.postgres.statements import TableStatements
-from strongroom.engines.postgres.wire import Wire
 from strongroom.errors import StrongroomError
 
 T = TypeVar("T")
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Snapshots:
     """Read functions, each on one serializable snapshot."""
 
-    def __init__(self, connections: Connections, statements: TableStatements) -> None:
-        self._connections = connections
+    def __init__(self, links: Links, statements: TableStatements) -> None:
+        self._links = links
         self._statements = statements
 
     def read(self, work: Callable[[Rows], T]) -> T:
@@ -28,9 +28,9 @@ class Snapshots:
         return retried(lambda: self._read_once(work))
 
     def _read_once(self, work: Callable[[Rows], T]) -> T:
-        wire = self._connections.take()
+        link = self._links.take()
         try:
-            snapshot = _Snapshot(wire, self._statements)
+            snapshot = _Snapshot(link, self._statements)
             try:
                 result = work(snapshot)
             except Exception:
@@ -41,14 +41,14 @@ class Snapshots:
                 raise snapshot.fault  # the function went on after it: what it was told is of no worth
             return result
         finally:
-            self._connections.done(wire)
+            self._links.leave(link)
 
 
 class _Snapshot(AskedRows):
     """One read-only transaction, begun with its first statement."""
 
-    def __init__(self, wire: Wire, statements: TableStatements) -> None:
-        self._wire = wire
+    def __init__(self, link: Link, statements: TableStatements) -> None:
+        self._link = link
         self._statements = statements
         self._begun = False
         self.fault: StrongroomError | None = None
@@ -62,28 +62,28 @@ class _Snapshot(AskedRows):
         if isinstance(self.fault, Rivals | Stale):
             raise self.fault
         if self._begun and self.fault is None:
-            self._wire.trip(COMMIT)
+            self._link.trip(COMMIT)
 
     def _ask(self, call: Call) -> list[tuple[Any, ...]]:
         try:
             if self._begun:
-                (answer,) = self._wire.trip(call)
+                (answer,) = self._link.trip(call)
             else:
                 self._begun = True
-                answer = self._wire.trip(*self._wire.beginning(BEGIN_READ), call)[-1]
+                answer = self._link.trip(*self._link.beginning(BEGIN_READ), call)[-1]
         except StrongroomError as fault:
             self.fault = self.fault or fault
             raise
-        return self._wire.rows(answer)
+        return self._link.rows(answer)
 
 
-def ask_once(connections: Connections, call: Call) -> list[tuple[Any, ...]]:
+def ask_once(links: Links, call: Call) -> list[tuple[Any, ...]]:
     """The rows that the server answers to a single read: a serializable transaction of its own, in one trip."""
-    wire = connections.take()
+    link = links.take()
     try:
-        if wire.is_set_up:
-            return wire.rows(*wire.trip(call))
-        *_, answer, _ = wire.trip(*wire.beginning(BEGIN_READ), call, COMMIT)
-        return wire.rows(answer)
+        if link.is_set_up:
+            return link.rows(*link.trip(call))
+        *_, answer, _ = link.trip(*link.beginning(BEGIN_READ), call, COMMIT)
+        return link.rows(answer)
     finally:
-        connections.done(wire)
+        links.leave(link)

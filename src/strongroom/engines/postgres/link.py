@@ -31,7 +31,7 @@ _SYNC: Final = ExecStatus.PIPELINE_SYNC
 _ABORTED: Final = ExecStatus.PIPELINE_ABORTED
 
 
-class Wire:
+class Link:
     """One connection; one thread at a time uses it.
 
     Arguments:

@@ -1,4 +1,4 @@
-"""Connections: made alike, kept in a pool, and let go of when they are of no more use."""
+"""Connections to the server, set up alike."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Final
 
 import psycopg
 
-from strongroom.engines.postgres.calls import ROLLBACK, Call, Statement
+from strongroom.engines.postgres.calls import Call, Statement
+from strongroom.engines.postgres.link import GRACE_MS, Link
 from strongroom.engines.postgres.options import PostgresOptions, Target
-from strongroom.engines.postgres.wire import GRACE_MS, Wire
-from strongroom.engines.sql import Pool
 from strongroom.errors import InvalidArgument, StrongroomError, Unavailable, Unsupported, cut
 
 _OLDEST: Final = 140_000
@@ -46,7 +45,7 @@ class Connector:
         self._options = options
         self.facts: ServerFacts | None = None
 
-    def connect(self) -> Wire:
+    def connect(self) -> Link:
         """A new connection.
 
         Raises `Unavailable` where the server can't be reached or is a standby, `InvalidArgument` where it does not
@@ -58,14 +57,14 @@ class Connector:
             # Without its frames: their locals hold the password, and some show those of a traceback.
             raise _refused(fault, self.target.place) from fault.with_traceback(None)
         try:
-            wire = Wire(connection, prepares=False, timeout_ms=self._options.timeout_ms)
-            self._set_up(wire, connection.info.backend_pid)
+            link = Link(connection, prepares=False, timeout_ms=self._options.timeout_ms)
+            self._set_up(link, connection.info.backend_pid)
         except BaseException:
             connection.close()
             raise
-        return wire
+        return link
 
-    def _set_up(self, wire: Wire, pid: int) -> None:
+    def _set_up(self, link: Link, pid: int) -> None:
         settings = self._settings()
         # Kept for the session only if the one that answers is the one that was connected to.
         kept = "".join(f", set_config('{name}', '{value}', pg_backend_pid() <> {pid})" for name, value in settings)
@@ -76,14 +75,14 @@ class Connector:
             else "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
             "ELSE current_setting('synchronous_commit') END"
         )
-        (answer,) = wire.trip(
+        (answer,) = link.trip(
             Statement(
                 "SELECT current_setting('server_version'), current_setting('server_version_num')::bigint, "
                 "current_setting('server_encoding'), pg_is_in_recovery()::text, current_setting('fsync'), "
                 f"set_config('synchronous_commit', {flush}, pg_backend_pid() <> {pid}), pg_backend_pid()::bigint{kept}"
             )()
         )
-        (row,) = wire.rows(answer)
+        (row,) = link.rows(answer)
         version, number, encoding, recovers, fsync, synchronous_commit, answered, *_ = [*row]
         if int(str(number)) < _OLDEST:
             raise Unsupported(f"PostgreSQL {version} is too old: 14 is the oldest that can be used")
@@ -104,7 +103,7 @@ class Connector:
             settings += (("synchronous_commit", str(synchronous_commit)),)
             local = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings)
             setup = (Statement(f"SELECT {local}")(),)
-        wire.agree(prepares=prepares, setup=setup)
+        link.agree(prepares=prepares, setup=setup)
 
     def _settings(self) -> tuple[tuple[str, str], ...]:
         milliseconds = str(self._options.timeout_ms)
@@ -128,32 +127,6 @@ class Connector:
             ("statement_timeout", str(self._options.timeout_ms + GRACE_MS // 2)),
             ("idle_in_transaction_session_timeout", str(max(self._options.timeout_ms, _LONGEST_PAUSE_MS))),
         )
-
-
-class Connections(Pool[Wire]):
-    """The engine's pool."""
-
-    def __init__(self, connector: Connector, options: PostgresOptions) -> None:
-        super().__init__(connector.connect, Wire.close, size=options.pool, timeout_ms=options.timeout_ms)
-
-    def done(self, wire: Wire) -> None:
-        """Give back a connection, whatever became of what it was used for; an open transaction is rolled back.
-
-        Where it broke, those that nobody uses are let go of too: the server may have gone with all of them.
-        """
-        if wire.idle or (wire.in_transaction and _rolled_back(wire)):
-            self.give(wire)
-        else:
-            self.drop(wire)
-            self.drop_idle()
-
-
-def _rolled_back(wire: Wire) -> bool:
-    try:
-        wire.trip(ROLLBACK)
-    except StrongroomError:
-        return False
-    return wire.idle
 
 
 def _refused(fault: psycopg.Error, place: str) -> StrongroomError:
