@@ -95,9 +95,9 @@ def test_of_increments_on_several_nodes_none_is_lost(rooms: list[MysqlEngine]) -
 
 def test_what_came_of_a_transaction_can_be_asked_on_another_node(rooms: list[MysqlEngine]) -> None:
     here, there, _ = rooms
-    kept, lost = here.lane.marks.token(), here.lane.marks.token()
+    kept, lost = here.lane.marks.new_token(), here.lane.marks.new_token()
     with here.links.lent() as link:
-        link.trip([BEGIN, here.lane.marks.leave(kept)])
+        link.trip([BEGIN, here.lane.marks.mark(kept)])
         link.trip([COMMIT])
     assert there.resolve(kept) is True
     assert there.resolve(lost) is False

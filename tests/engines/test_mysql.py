@@ -527,23 +527,23 @@ def test_a_token_of_long_ago_is_refused_as_its_mark_is_forgotten(room: MysqlEngi
 
 def test_a_mark_that_was_kept_is_told_apart_from_the_fence_of_one_that_was_not(room: MysqlEngine) -> None:
     marks = room.lane.marks
-    kept, lost = marks.token(), marks.token()
+    kept, lost = marks.new_token(), marks.new_token()
     link = room.links.take()
-    link.trip(["START TRANSACTION", marks.leave(kept), "COMMIT"])
+    link.trip(["START TRANSACTION", marks.mark(kept), "COMMIT"])
     for _ in range(2):
         assert room.resolve(kept) is True
         assert room.resolve(lost) is False
     with pytest.raises(pymysql.IntegrityError):  # it arrives late, and meets the fence
-        link.trip(["START TRANSACTION", marks.leave(lost), "COMMIT"])
+        link.trip(["START TRANSACTION", marks.mark(lost), "COMMIT"])
     link.trip(["ROLLBACK"])
     room.links.leave(link)
 
 
 def test_whether_a_transaction_still_under_way_is_kept_is_waited_for(room: MysqlEngine) -> None:
     marks = room.lane.marks
-    token = marks.token()
+    token = marks.new_token()
     link = room.links.take()
-    link.trip(["START TRANSACTION", marks.leave(token)])
+    link.trip(["START TRANSACTION", marks.mark(token)])
     told: list[bool] = []
     asking = threading.Thread(target=lambda: told.append(room.resolve(token)))
     asking.start()
@@ -559,7 +559,7 @@ def test_old_marks_are_forgotten_when_a_store_is_migrated(url: Callable[..., str
     with opened(url()) as engine:
         engine.prepare(SCHEMA)
         name = f"{engine.options.database}.strongroom_marks"
-        fresh = engine.lane.marks.token()
+        fresh = engine.lane.marks.new_token()
         admin(f"INSERT INTO {name} VALUES (%s, 'commit', 1), (%s, 'commit', 1)", f"{1:012x}{'a' * 16}", fresh)
         engine.prepare(Schema("growing", EARLY))
         assert admin(f"SELECT CAST(token AS CHAR) FROM {name}") == ((fresh,),)

@@ -333,14 +333,14 @@ def test_a_token_of_long_ago_is_refused_as_its_mark_is_forgotten(room: PostgresE
 
 
 def test_a_mark_that_was_kept_is_told_apart_from_the_fence_of_one_that_was_not(room: PostgresEngine) -> None:
-    kept, lost = room._lane.marks.new(), room._lane.marks.new()
+    kept, lost = room._lane.marks.new_token(), room._lane.marks.new_token()
     link = room._links.take()
-    link.trip(BEGIN_WRITE, room._lane.marks.made(kept), COMMIT)
+    link.trip(BEGIN_WRITE, room._lane.marks.mark(kept), COMMIT)
     for _ in range(2):
         assert room.resolve(kept) is True
         assert room.resolve(lost) is False
     with pytest.raises(Conflict):  # it arrives late, and meets the fence
-        link.trip(BEGIN_WRITE, room._lane.marks.made(lost), COMMIT)
+        link.trip(BEGIN_WRITE, room._lane.marks.mark(lost), COMMIT)
     room._links.leave(link)
 
 

@@ -226,23 +226,23 @@ class BufferedRows(WritableRows):
         elif unknown:
             self._learned(held, unknown, self._base.fetch_many(table, unknown))
 
-    def verify(self, mark: int) -> None:
-        """Look for the rows that were taken for new since `mark`; `Refuted` where one is there.
+    def verify(self, savepoint: int) -> None:
+        """Look for the rows that were taken for new since `savepoint`; `Refuted` where one is there.
 
         Whatever a function did besides may follow from what it was told of them: it is asked for where nothing of
         the function's is sent.
         """
         for held in self._tables.values():
             if held.assumed:
-                self.expect(held.table, [key for where, key, _, _ in self._journal[mark:] if where is held])
+                self.expect(held.table, [key for where, key, _, _ in self._journal[savepoint:] if where is held])
 
-    def mark(self) -> int:
-        """A place to `undo` back to."""
+    def savepoint(self) -> int:
+        """A place to `undo` back to, or to `verify` from."""
         return len(self._journal)
 
-    def undo(self, mark: int) -> None:
-        """Take back every change that was made since `mark`."""
-        while len(self._journal) > mark:
+    def undo(self, savepoint: int) -> None:
+        """Take back every change that was made since `savepoint`."""
+        while len(self._journal) > savepoint:
             held, key, was_changed, before = self._journal.pop()
             if was_changed:
                 held.changed[key] = before

@@ -198,7 +198,7 @@ class GroupRunner:
                 raise _Apart from fault  # whose it is will be seen
 
     def _attempt(self, job: Job[Work], rows: BufferedRows) -> None:
-        mark = rows.mark()
+        savepoint = rows.savepoint()
         job.error = None
         try:
             job.result = job.work.change(rows)
@@ -208,8 +208,8 @@ class GroupRunner:
             job.error = fault
         if job.error is not None or (job.work.abandoned is not None and job.work.abandoned()):
             with contextlib.suppress(StrongroomError):  # the session, or the rows, have the fault
-                rows.verify(mark)
-            rows.undo(mark)
+                rows.verify(savepoint)
+            rows.undo(savepoint)
 
     def _assumes(self, table: AnyTable) -> bool:
         """Whether inserted rows are taken for new; not for a while after one was not."""

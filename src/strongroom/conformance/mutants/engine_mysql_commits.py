@@ -136,9 +136,9 @@ def mysql_later_answers_not_read(patch: Patches) -> None:
 @mutant("T6", on=MYSQL)
 def mysql_mark_not_written(patch: Patches) -> None:
     """A transaction leaves no mark of its own, so that it is taken for lost when its answer is."""
-    leave = Marks.leave
+    mark = Marks.mark
     patch.method(
-        Marks, "leave", lambda self, _token, *, if_changed=False: leave(self, self.token(), if_changed=if_changed)
+        Marks, "mark", lambda self, _token, *, if_changed=False: mark(self, self.new_token(), if_changed=if_changed)
     )
 
 
@@ -178,7 +178,7 @@ def mysql_fence_is_taken_for_a_mark(patch: Patches) -> None:
 @mutant("T6", on=MYSQL)
 def mysql_resolve_answers_from_memory(patch: Patches) -> None:
     """An engine object that never heard of a token takes its transaction to be lost."""
-    fenced, token = Marks._fenced, Marks.token
+    fenced, token = Marks._fenced, Marks.new_token
 
     def remember(self: Any) -> str:
         made: str = token(self)
@@ -188,7 +188,7 @@ def mysql_resolve_answers_from_memory(patch: Patches) -> None:
     def recall(self: Any, link: Link, token: str) -> bool:
         return token in getattr(self, "mine", ()) and fenced(self, link, token)
 
-    patch.method(Marks, "token", remember)
+    patch.method(Marks, "new_token", remember)
     patch.method(Marks, "_fenced", recall)
 
 
@@ -208,7 +208,7 @@ def mysql_unknown_marks_are_swept(patch: Patches) -> None:
         try:
             return send(self, link, token, statements)
         except CommitUnknown:
-            self._marks.acknowledge(token)
+            self._marks.heard_of(token)
             raise
 
     patch.method(Commits, "send", tidy)
@@ -261,7 +261,7 @@ def mysql_abandoned_work_is_flushed(patch: Patches) -> None:
 
     def marking(self: WriteSession, rows: BufferedRows) -> None:
         if not rows.changes():
-            self._trip([*self._lane.beginning(), self._lane.marks.leave(self._lane.marks.token()), COMMIT])
+            self._trip([*self._lane.beginning(), self._lane.marks.mark(self._lane.marks.new_token()), COMMIT])
             self._begun = False
             return
         commit(self, rows)

@@ -163,14 +163,14 @@ def postgres_unique_violation_is_success(patch: Patches) -> None:
 @mutant("T6", on=POSTGRES)
 def postgres_mark_not_written(patch: Patches) -> None:
     """A transaction leaves no mark of its own, so that it is taken for lost when its answer is."""
-    patch.method(Marks, "made", lambda self, _token: self._insert([self.new()]))
+    patch.method(Marks, "mark", lambda self, _token: self._insert([self.new_token()]))
 
 
 @mutant("T6", on=POSTGRES)
 def postgres_single_write_leaves_no_mark(patch: Patches) -> None:
     """A single write leaves no mark of its own, so that it is taken for lost when its answer is."""
     alone = WriteLane.write_alone
-    patch.method(WriteLane, "write_alone", lambda self, call: alone(self, lambda _token: call(Marks.new())))
+    patch.method(WriteLane, "write_alone", lambda self, call: alone(self, lambda _token: call(Marks.new_token())))
 
 
 @mutant("T6", on=POSTGRES)

@@ -45,17 +45,17 @@ class Commits:
                 raise _lost_before_commit(fault) if not link.fit else translate(fault) from fault
         return answers
 
-    def acknowledge(self, link: Link, token: str) -> None:
+    def heard_of(self, link: Link, token: str) -> None:
         """Nobody will ask for this transaction any more: its mark may go, on `link`, when there are enough such.
 
         That is no part of any transaction, and conflicts with none.
         """
-        self._marks.acknowledge(token)
-        self.forget(link)
+        self._marks.heard_of(token)
+        self.sweep(link)
 
-    def forget(self, link: Link, *, all_of_them: bool = False) -> None:
+    def sweep(self, link: Link, *, all_of_them: bool = False) -> None:
         """Remove marks that nobody will ask for."""
-        if link.fit and (statement := self._marks.forget(all_of_them=all_of_them)):
+        if link.fit and (statement := self._marks.sweep(all_of_them=all_of_them)):
             with contextlib.suppress(StrongroomError):  # those that are left go with the old ones, some day
                 link.ask(statement)
 

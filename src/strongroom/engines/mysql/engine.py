@@ -123,11 +123,11 @@ class MysqlEngine(Engine):
     def _own_tables(self) -> tuple[str, ...]:
         """The statements that make what the engine keeps for itself, and clear away what is old of it."""
         marks, guards = self._marks, self._guards
-        return (marks.create, guards.create, guards.create_turn, marks.forget_old())
+        return (marks.create, guards.create, guards.create_turn, marks.remove_old())
 
     def _close(self) -> None:
         self._committer.close()
-        self.links.close_after(lambda link: self._commits.forget(link, all_of_them=True), self._closed)
+        self.links.close_after(lambda link: self._commits.sweep(link, all_of_them=True), self._closed)
 
     def _forked(self) -> None:
         _leaked.extend(self.links.forsaken(self._closed))

@@ -23,6 +23,8 @@ class Answer:
 
     rows: Sequence[Row]
     count: int
+    warnings: int
+    """How many remarks it has, such as that a table is there already."""
 
 
 class Asking(Protocol):
@@ -89,9 +91,9 @@ class Link:
         cursor = self._cursor
         try:
             cursor.execute(";".join(statements))
-            answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+            answers.append(Answer(cursor.fetchall(), cursor.rowcount, cursor.warning_count))
             while cursor.nextset():
-                answers.append(Answer(cursor.fetchall(), cursor.rowcount))
+                answers.append(Answer(cursor.fetchall(), cursor.rowcount, cursor.warning_count))
         except pymysql.MySQLError as fault:
             # A fault of the server's ends what was sent, and the connection stands.
             self.fit = self._stands(fault, statements[0])

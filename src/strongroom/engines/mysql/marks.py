@@ -49,7 +49,7 @@ class Marks:
         self.name = f"{MYSQL.name(database)}.{MYSQL.name(TABLE)}"
         self._clock = clock
         self._lock = threading.Lock()
-        self._acknowledged: list[str] = []
+        self._heard_of: list[str] = []
 
     @property
     def create(self) -> str:
@@ -59,31 +59,31 @@ class Marks:
             "kind VARBINARY(6) NOT NULL, made_at BIGINT NOT NULL) ENGINE=InnoDB ROW_FORMAT=DYNAMIC"
         )
 
-    def token(self) -> str:
+    def new_token(self) -> str:
         """A new token: when it was made, and 64 random bits."""
         return f"{self._clock.about():012x}{secrets.token_hex(8)}"
 
-    def leave(self, token: str, *, if_changed: bool = False) -> str:
+    def mark(self, token: str, *, if_changed: bool = False) -> str:
         """Leaves the mark; `if_changed`: only where the statement before it changed a row."""
         values = f"{literal(token)}, 'commit', {_made_at(token)}"
         if if_changed:
             return f"INSERT INTO {self.name} SELECT {values} FROM DUAL WHERE ROW_COUNT() > 0"
         return f"INSERT INTO {self.name} VALUES ({values})"
 
-    def acknowledge(self, token: str) -> None:
+    def heard_of(self, token: str) -> None:
         """Nobody will ask for this token any more."""
         with self._lock:
-            self._acknowledged.append(token)
+            self._heard_of.append(token)
 
-    def forget(self, *, all_of_them: bool = False) -> str:
+    def sweep(self, *, all_of_them: bool = False) -> str:
         """Removes marks that nobody will ask for, if there are enough to be worth a trip; empty where there are not."""
         with self._lock:
-            if len(self._acknowledged) < (1 if all_of_them else _AT_ONCE):
+            if len(self._heard_of) < (1 if all_of_them else _AT_ONCE):
                 return ""
-            tokens, self._acknowledged = self._acknowledged, []
+            tokens, self._heard_of = self._heard_of, []
         return f"DELETE FROM {self.name} WHERE token IN ({', '.join(map(literal, tokens))})"
 
-    def forget_old(self) -> str:
+    def remove_old(self) -> str:
         """Removes marks of transactions that nobody can ask for any more: those whose tokens begin with an old time."""
         oldest = f"{max(0, self._clock.about() - MARK_KEPT_MS):012x}"
         return f"DELETE FROM {self.name} WHERE token < _binary{literal(oldest)}"

@@ -75,11 +75,11 @@ class WriteLane:
 
         Raises `Duplicate` where the row that it inserts is there, and as `Commits.send`.
         """
-        token = self.marks.token()
+        token = self.marks.new_token()
         with self.links.lent() as link:
             # The mark stands for a change: where none was made, none is left, and there is nothing to flush.
             before = [BEGIN, *self.guards.bump([(table, key)], link)]
-            sent = [*before, statement, self.marks.leave(token, if_changed=True), COMMIT]
+            sent = [*before, statement, self.marks.mark(token, if_changed=True), COMMIT]
             try:
                 answers = self.commits.send(link, token, sent)
             except StrongroomError:
@@ -87,7 +87,7 @@ class WriteLane:
                 raise
             changed = answers is None or answers[len(before)].count > 0
             if changed:
-                self.commits.acknowledge(link, token)
+                self.commits.heard_of(link, token)
             return changed
 
     def beginning(self) -> list[str]:
@@ -118,10 +118,10 @@ class WriteSession(AskedRows, Session):
                 self._trip([COMMIT])
                 self._begun = False
             return
-        token = self._lane.marks.token()
+        token = self._lane.marks.new_token()
         link = self._taken()
         opening = [] if self._begun else self._lane.beginning()
-        opening += [self._lane.marks.leave(token), *self._lane.guards.bump(rows.reached(), link)]
+        opening += [self._lane.marks.mark(token), *self._lane.guards.bump(rows.reached(), link)]
         sent = [*map(Change, opening), *changes, Change(COMMIT)]
         self._begun = True
         try:
@@ -137,7 +137,7 @@ class WriteSession(AskedRows, Session):
             raise
         self.kept = True
         self._begun = False
-        self._lane.commits.acknowledge(link, token)
+        self._lane.commits.heard_of(link, token)
         for change, answer in zip(sent, answers or (), strict=False):
             if change.count is not None and answer.count != change.count:
                 raise Corrupt(

@@ -55,11 +55,11 @@ class Marks:
         self._heard_of: list[str] = []
 
     @staticmethod
-    def new() -> str:
+    def new_token() -> str:
         """A token that no other transaction has; it begins with the second in which it was made."""
         return f"{int(time.time()) & 0xFFFFFFFF:08x}{secrets.token_hex(8)}"
 
-    def made(self, token: str) -> Call:
+    def mark(self, token: str) -> Call:
         """The call that marks a transaction."""
         return self._insert([token])
 

@@ -42,8 +42,8 @@ def migrate(lane: WriteLane, work: Callable[[SchemaRows], T]) -> T:
         rows = MigrationRows(lane, link)
         rows.make_room()
         result = work(rows)
-        token = lane.marks.new()
-        lane.commit(token, link, lane.marks.remove_old(), lane.marks.made(token), COMMIT)
+        token = lane.marks.new_token()
+        lane.commit(token, link, lane.marks.remove_old(), lane.marks.mark(token), COMMIT)
         return result
     finally:
         lane.links.leave(link)

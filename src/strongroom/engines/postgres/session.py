@@ -98,7 +98,7 @@ class WriteLane:
 
         `call` makes the call for a token. Raises as `commit`.
         """
-        token = self.marks.new()
+        token = self.marks.new_token()
         link = self.links.take()
         try:
             answers = self.commit(token, link, *self.beginning(link), call(token), COMMIT)
@@ -137,9 +137,9 @@ class WriteSession(AskedRows, Session):
             if self._begun:
                 self._taken().trip(COMMIT)  # tells whether what was read could be read at one moment (T2)
             return
-        token = self._lane.marks.new()
+        token = self._lane.marks.new_token()
         link = self._taken()
-        calls = [self._lane.marks.made(token), *self._calls(changes), COMMIT]
+        calls = [self._lane.marks.mark(token), *self._calls(changes), COMMIT]
         if not self._begun:
             calls = [*self._lane.beginning(link), *calls]
         try:
