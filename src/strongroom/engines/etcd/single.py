@@ -22,7 +22,6 @@ class EtcdCalls(QueuedCalls):
         self, engine: Engine, committer: Committer[Work], store: Store, commits: Commits, clock: Callable[[], int]
     ) -> None:
         super().__init__(engine, committer)
-        self._inside = engine._inside
         self._store = store
         self._layout = store.layout
         self._commits = commits
@@ -30,9 +29,7 @@ class EtcdCalls(QueuedCalls):
         self._recent = Recent()
 
     def fetch(self, table: AnyTable, key: Key) -> Row | None:
-        # The most frequent call of all: as little as can be stands between it and the servers.
-        if self._engine._closed or self._inside.kind is not None:
-            self._engine._check_outside("call")
+        self._engine._check_outside("call")
         place = self._layout.key(table, key)
         pair = self._look(table, place)
         if pair is None:

@@ -13,7 +13,8 @@ from pymysql.constants import SERVER_STATUS
 from strongroom.engines.mysql.faults import FAULTS, LOCKED, Lost, is_lost, number_of, translate
 from strongroom.engines.mysql.options import Address
 from strongroom.engines.mysql.statements import LOCKING
-from strongroom.errors import Closed, StrongroomError
+from strongroom.engines.sql import Gone
+from strongroom.errors import StrongroomError
 from strongroom.records import Row
 
 
@@ -23,7 +24,7 @@ class Answer:
 
     rows: Sequence[Row]
     count: int
-    warnings: int
+    warnings: int = 0
     """How many remarks it has, such as that a table is there already."""
 
 
@@ -134,7 +135,7 @@ class Link:
 
     def forsake(self, why: str) -> None:
         """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""
-        self._cursor = _Gone(why)
+        self._cursor = Gone(why)
         self._mine = False
 
     def close(self) -> None:
@@ -144,13 +145,3 @@ class Link:
                 self._connection.close()
             else:
                 self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
-
-
-class _Gone:
-    """Stands in a forked child where the cursor was."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __getattr__(self, name: str) -> Any:
-        raise Closed(self._why)

@@ -21,7 +21,8 @@ from psycopg.types.string import ByteaBinaryLoader, TextBinaryLoader
 
 from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.faults import Lost, fault_of
-from strongroom.errors import Closed, Corrupt, Unavailable
+from strongroom.engines.sql import Gone
+from strongroom.errors import Corrupt, Unavailable
 
 GRACE_MS: Final = 1_000
 """How much longer than the server waits for anything its answer is waited for."""
@@ -120,7 +121,7 @@ class Link:
 
     def forsake(self, why: str) -> psycopg.Connection[Any]:
         """In a forked child: the connection, which must be neither used nor closed here. Uses raise `Closed`."""
-        self._pg = _Gone(why)
+        self._pg = Gone(why)
         return self._connection
 
     def close(self) -> None:
@@ -129,7 +130,7 @@ class Link:
 
     def __del__(self) -> None:
         # One that Ctrl-C took from whoever was about to give it back. Not in a forked child: it is the parent's there.
-        if not isinstance(self._pg, _Gone):
+        if not isinstance(self._pg, Gone):
             self._connection.close()
 
     def _is(self, status: TransactionStatus) -> bool:
@@ -212,13 +213,3 @@ class _Decoding:
     adapters.register_loader("float8", Float8BinaryLoader)
     adapters.register_loader("bytea", ByteaBinaryLoader)
     adapters.register_loader(0, ByteaBinaryLoader)  # anything else is bytes, which no such column accepts
-
-
-class _Gone:
-    """Stands in a forked child where the parent's connection was."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __getattr__(self, name: str) -> Any:
-        raise Closed(self._why)

@@ -30,6 +30,7 @@ from strongroom.engine import (
     Strength,
     WritableRows,
 )
+from strongroom.engines.sql import Gone
 from strongroom.engines.sqlite.connections import connect
 from strongroom.engines.sqlite.faults import FAULTS, translate, translated
 from strongroom.engines.sqlite.files import APPLICATION_ID, HoldLock, make_file
@@ -203,20 +204,10 @@ class SqliteEngine(Engine):
         _inherited.add(self.path)
         _leaked.extend([self._writer, self._reader, *self._snapshots.connections()])
         # A child that was forked inside of a function goes on in it: it must not write on the parent's connection.
-        gone: Any = _Gone(self._closed)
+        gone: Any = Gone(self._closed)
         self._writer_rows._connection = self._group._connection = gone
         self._snapshots.forsake(gone)
         self._lock.release()
-
-
-class _Gone:
-    """Stands in a forked child where the parent's connections were."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __getattr__(self, name: str) -> Any:
-        raise Closed(self._why)
 
 
 class _QuickCalls(SingleCalls):
