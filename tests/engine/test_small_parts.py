@@ -59,6 +59,14 @@ def test_pauses_are_random_under_a_doubling_capped_ceiling() -> None:
         assert len(drawn) > 1
 
 
+def test_a_piece_of_a_password_is_not_taken_for_the_name_of_an_option() -> None:
+    with pytest.raises(InvalidArgument, match="no option of that name") as caught:
+        StoreUrl.parse("postgresql://me:a?hunter2=b@host/db").allow("pool")
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(InvalidArgument, match="no option 'poool'"):
+        StoreUrl.parse("postgresql://me:pass@host/db?poool=3").allow("pool")
+
+
 def test_a_url_is_taken_apart_and_shown_without_its_secrets() -> None:
     url = StoreUrl.parse("postgresql://me:hunter2@host:5432/db?password=hunter2&pool=3")
     assert (url.scheme, url.options["pool"]) == ("postgresql", "3")

@@ -74,7 +74,10 @@ class StoreUrl:
 
     def allow(self, *names: str) -> None:
         """Raises `InvalidArgument` for an option that is none of `names`."""
+        # A password with a "?" in it that was not encoded: what looks like an option's name is a piece of it.
+        torn = "@" not in self.place and any("@" in part for pair in self.options.items() for part in pair)
         for name in self.options:
             if name not in names:
                 known = f"it has {', '.join(names)}" if names else "it has none"
-                raise InvalidArgument(f"{self.scheme} URL: no option {name!r}; {known}")
+                shown = "of that name" if torn else repr(name)
+                raise InvalidArgument(f"{self.scheme} URL: no option {shown}; {known}")
