@@ -134,7 +134,7 @@ class Connector:
         """Make the session what the engine takes for granted, and see that it is."""
         _, _, variables, ((session,),), ((now_ms,),) = _asked(
             connection,
-            f"SET SESSION sql_mode = '{','.join(_SQL_MODE)}', time_zone = '+00:00', autocommit = 1, "
+            f"SET SESSION sql_mode = '{','.join(_SQL_MODE)}', time_zone = '+00:00', autocommit = 1, sql_notes = 1, "
             f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}",
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
             f"SHOW VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _NAMES))})",

@@ -13,7 +13,7 @@ import pymysql
 from strongroom.engine import Guard, Rivals, SchemaRows
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
 from strongroom.engines.mysql.guards import TABLE as GUARDS
-from strongroom.engines.mysql.link import Link
+from strongroom.engines.mysql.link import Answer, Link
 from strongroom.engines.mysql.marks import TABLE as MARKS
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.rows import LinkRows
@@ -59,13 +59,15 @@ class MigrationRows(LinkRows, SchemaRows):
         lines = [f"{MYSQL.name(c.name)} {_type(c, keyed)}{'' if c.nullable else ' NOT NULL'}" for c in columns]
         lines.append(f"{MYSQL.name(SEAL)} BINARY({SEAL_BYTES}) NOT NULL")
         key = ", ".join(MYSQL.name(part.column.name) + (" DESC" if part.descending else "") for part in table.key)
-        self._link_trip(
+        (made,) = self._link_trip(
             f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(lines)}, PRIMARY KEY ({key})) "
             "ENGINE=InnoDB ROW_FORMAT=DYNAMIC"
         )
-        self._check(table, columns)
+        if made.warnings:  # it was there
+            self._check(table, columns)
         for change in _refused(table):
-            self._guard(table, change)
+            if not made.warnings or not self._is_guarded(table, change):
+                self._guard(table, change)
 
     def add_column(self, table: AnyTable, column: Column) -> None:
         nullable = "" if column.nullable else " NOT NULL"
@@ -101,26 +103,30 @@ class MigrationRows(LinkRows, SchemaRows):
     def clock(self) -> int:
         return self._clock()
 
+    def _is_guarded(self, table: AnyTable, change: str) -> bool:
+        """Whether there is a trigger of `_guard`'s."""
+        trigger = _trigger(table, change)
+        found = self._link.ask(
+            f"SELECT 1 FROM information_schema.triggers WHERE event_object_schema = {literal(self._database)} AND "
+            f"event_object_table = {literal(table.name)} AND LEFT(trigger_name, {len(trigger)}) = {literal(trigger)}"
+        )
+        return bool(found)
+
     def _guard(self, table: AnyTable, change: str) -> None:
-        """The trigger that has the server itself refuse a change of the table's rows (W4).
+        """Have the server itself refuse a change of the table's rows, by a trigger (W4).
 
         Two nodes of a cluster that make triggers of one name at once hang for ever: each holds the name while it waits
         for the other (MariaDB 10.11). So each makes its own; two that do the same do no harm.
         """
-        trigger = f"{table.name}_no_{change.lower()}"
-        there = self._link.ask(
-            f"SELECT 1 FROM information_schema.triggers WHERE event_object_schema = {literal(self._database)} AND "
-            f"event_object_table = {literal(table.name)} AND LEFT(trigger_name, {len(trigger)}) = {literal(trigger)}"
-        )
+        trigger = _trigger(table, change)
         if self._link.server.cluster:
             trigger += f"_{secrets.token_hex(2)}"
-        if not there:
-            self._link_trip(
-                f"CREATE TRIGGER {MYSQL.name(self._database)}.{MYSQL.name(trigger)} BEFORE {change} "
-                f"ON {self._statements[table].name} FOR EACH ROW "
-                f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{table.name} is immutable: no {change}'",
-                _TRIGGER_EXISTS,
-            )
+        self._link_trip(
+            f"CREATE TRIGGER {MYSQL.name(self._database)}.{MYSQL.name(trigger)} BEFORE {change} "
+            f"ON {self._statements[table].name} FOR EACH ROW "
+            f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{table.name} is immutable: no {change}'",
+            _TRIGGER_EXISTS,
+        )
 
     def _check(self, table: AnyTable, columns: Sequence[Column]) -> None:
         """Raises `MigrationFailed` where a table was there already, and is another than it is declared as."""
@@ -150,12 +156,13 @@ class MigrationRows(LinkRows, SchemaRows):
         )
         return {str(name): (str(kind), size, nulls, collation or "") for name, kind, size, nulls, collation in rows}
 
-    def _link_trip(self, statement: str, *tolerated: int) -> None:
+    def _link_trip(self, statement: str, *tolerated: int) -> Sequence[Answer]:
         try:
-            self._link.trip([statement])
+            return self._link.trip([statement])
         except pymysql.MySQLError as fault:
             if number_of(fault) not in tolerated:
                 raise translate(fault) from fault
+            return ()
 
 
 @contextlib.contextmanager
@@ -189,6 +196,10 @@ def tables_of(ask: Callable[[str], Sequence[Row]], database: str) -> set[str]:
         f"{literal(database)} AND table_type = 'BASE TABLE'"
     )
     return {str(name) for (name,) in rows} - OWN_TABLES
+
+
+def _trigger(table: AnyTable, change: str) -> str:
+    return f"{table.name}_no_{change.lower()}"
 
 
 def _refused(table: AnyTable) -> list[str]:
