@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from strongroom.engine import (
@@ -25,6 +24,7 @@ from strongroom.engines.dynamodb.guards import Guards
 from strongroom.engines.dynamodb.items import Items
 from strongroom.engines.dynamodb.migration import MigrationRows
 from strongroom.engines.dynamodb.observations import Observations
+from strongroom.engines.dynamodb.options import DynamoOptions
 from strongroom.engines.dynamodb.reading import Reading, Store
 from strongroom.engines.dynamodb.service import Service, connect
 from strongroom.engines.dynamodb.session import WriteSession
@@ -45,22 +45,6 @@ _MOST_IN_GROUP: Final = 48
 
 _leaked: Final[list[object]] = []
 """What a forked child must never close: the connections are its parent's."""
-
-
-@dataclass(frozen=True, slots=True)
-class DynamoOptions:
-    """How a store is reached.
-
-    region: the region; None is what boto3's own chain says.
-    endpoint: the service's address, if it is not the region's own.
-    timeout_ms: for how long a call is tried again while the service can't be reached or is asked for too much.
-    connections: how many connections are kept open; more calls at once open more.
-    """
-
-    region: str | None = None
-    endpoint: str | None = None
-    timeout_ms: int = 30_000
-    connections: int = 64
 
 
 class DynamoEngine(Engine):

@@ -15,7 +15,6 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -35,6 +34,7 @@ from strongroom.engines.etcd.messages import (
     TxnRequest,
     TxnResponse,
 )
+from strongroom.engines.etcd.options import Limits
 from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
 
 _SWEEP_EVERY: Final = 64
@@ -44,14 +44,6 @@ _CHECK_DIGITS: Final = 8
 """How many hex digits at the end of a token show that it is one of this store's."""
 _OVERHEAD: Final = 512
 """How many bytes the servers add to a request before they measure it, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the servers take in one request, as they are set (``--max-txn-ops`` and ``--max-request-bytes``)."""
-
-    operations: int = 128
-    request_bytes: int = 1_572_864
 
 
 PATIENCE: Final = Backoff(attempts=24, first_ms=4, cap_ms=250)

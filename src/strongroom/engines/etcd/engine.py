@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from strongroom.engine import (
@@ -28,11 +27,12 @@ from strongroom.engine import (
     WritableRows,
     retried,
 )
-from strongroom.engines.etcd.commits import PATIENCE, Commits, Limits
+from strongroom.engines.etcd.commits import PATIENCE, Commits
 from strongroom.engines.etcd.layout import Layout
-from strongroom.engines.etcd.members import Access, Members
+from strongroom.engines.etcd.members import Members
 from strongroom.engines.etcd.messages import RangeRequest
 from strongroom.engines.etcd.migration import MigrationRows
+from strongroom.engines.etcd.options import EtcdOptions
 from strongroom.engines.etcd.session import MOST, WriteSession
 from strongroom.engines.etcd.single import EtcdCalls
 from strongroom.engines.etcd.snapshots import Snapshot, Store
@@ -48,15 +48,6 @@ MAX_GROUP: Final = 100
 
 _leaked: Final[list[object]] = []
 """What a forked child must never close."""
-
-
-@dataclass(frozen=True, slots=True)
-class EtcdOptions:
-    """How a store is opened: how its members are reached, the prefix of its keys, and the servers' limits."""
-
-    access: Access
-    prefix: str
-    limits: Limits = field(default_factory=Limits)
 
 
 class EtcdEngine(Engine):

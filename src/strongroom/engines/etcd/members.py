@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import grpc
 
 from strongroom.engines.etcd import messages
 from strongroom.engines.etcd.faults import Lost, Verdict, judge
+from strongroom.engines.etcd.options import Access
 from strongroom.errors import Closed, StrongroomError, Unavailable
 
 A = TypeVar("A", bound=messages.Message)
@@ -45,23 +45,6 @@ _CHANNEL_OPTIONS: Final = (
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 2_000),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How the members are reached.
-
-    addresses: each one's ``host:port``.
-    user, password: who asks; empty where the servers know no users.
-    tls: the certificates for TLS; None for none.
-    timeout_ms: how long to go on asking when no member answers.
-    """
-
-    addresses: Sequence[str]
-    user: str = ""
-    password: str = field(default="", repr=False)
-    tls: grpc.ChannelCredentials | None = field(default=None, repr=False)
-    timeout_ms: int = 30_000
 
 
 class Members:
