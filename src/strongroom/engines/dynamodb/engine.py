@@ -48,7 +48,13 @@ _leaked: Final[list[object]] = []
 
 
 class DynamoEngine(Engine):
-    """An engine over the DynamoDB table `table`, which `prepare` makes. Credentials come from boto3's own chain."""
+    """An engine over one table of DynamoDB's, which `prepare` makes. Credentials come from boto3's own chain.
+
+    Arguments:
+        table: the DynamoDB table's name.
+        options: how the service is reached.
+        seal_key: 16 to 64 bytes that seal every row; None for keyless seals.
+    """
 
     claims = Claims(
         strength=Strength.MULTI_RECORD,

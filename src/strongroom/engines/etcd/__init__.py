@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from strongroom.engine import Engine, StoreUrl
 from strongroom.engines.etcd.engine import EtcdEngine
-from strongroom.engines.etcd.options import EtcdOptions
+from strongroom.engines.etcd.options import Access, EtcdOptions, Limits
 
-__all__ = ["EtcdEngine", "EtcdOptions", "open_url"]
+__all__ = ["Access", "EtcdEngine", "EtcdOptions", "Limits", "open_url"]
 
 
 def open_url(url: StoreUrl, *, seal_key: bytes | None = None) -> Engine:

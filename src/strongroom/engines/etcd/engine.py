@@ -51,7 +51,12 @@ _leaked: Final[list[object]] = []
 
 
 class EtcdEngine(Engine):
-    """An engine over the keys of one prefix."""
+    """An engine over the keys of one prefix.
+
+    Arguments:
+        options: how the members are reached, and the prefix.
+        seal_key: 16 to 64 bytes that seal every row; None for keyless seals.
+    """
 
     claims = Claims(
         strength=Strength.MULTI_RECORD,
@@ -62,6 +67,7 @@ class EtcdEngine(Engine):
     )
 
     def __init__(self, options: EtcdOptions, *, seal_key: bytes | None = None) -> None:
+        """Raises as `strongroom.open`; nothing is asked of the members yet."""
         self.options = options
         self._members = Members(options.access)
         self._layout = Layout(options.prefix)

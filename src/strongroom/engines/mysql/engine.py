@@ -47,7 +47,12 @@ _PAUSE_S: Final = 0.05
 
 
 class MysqlEngine(Engine):
-    """An engine over one database of a server, or of a Galera cluster."""
+    """An engine over one database of a server, or of a Galera cluster.
+
+    Arguments:
+        options: whom to connect to, and how to behave; the database is one of them.
+        seal_key: 16 to 64 bytes that seal every row; None for keyless seals.
+    """
 
     def __init__(self, options: MysqlOptions, *, seal_key: bytes | None = None) -> None:
         """Raises as `strongroom.open`."""

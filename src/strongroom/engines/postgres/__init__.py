@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from strongroom.engine import Engine, StoreUrl
 from strongroom.engines.postgres.engine import PostgresEngine
-from strongroom.engines.postgres.options import PostgresOptions, options_of, target_of
+from strongroom.engines.postgres.options import PostgresOptions, Target, options_of, target_of
 
-__all__ = ["PostgresEngine", "PostgresOptions", "open_url"]
+__all__ = ["PostgresEngine", "PostgresOptions", "Target", "open_url"]
 
 
 def open_url(url: StoreUrl, *, seal_key: bytes | None = None) -> Engine:

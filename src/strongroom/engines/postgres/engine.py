@@ -50,7 +50,13 @@ _REPLICAS: Final = Statement("SELECT count(*) FROM pg_stat_replication WHERE sta
 
 
 class PostgresEngine(Engine):
-    """An engine over a schema of the database that `target` names."""
+    """An engine over a schema of the database that `target` names.
+
+    Arguments:
+        target: whom to connect to.
+        options: how to behave; the schema is one of them.
+        seal_key: 16 to 64 bytes that seal every row; None for keyless seals.
+    """
 
     def __init__(self, target: Target, options: PostgresOptions, *, seal_key: bytes | None = None) -> None:
         """Raises as `strongroom.open`."""
