@@ -23,6 +23,7 @@ from strongroom.cli.listing import get, ls
 from strongroom.cli.migrate import migrate
 from strongroom.cli.mutants import mutants
 from strongroom.cli.report import report
+from strongroom.cli.scope import scope
 from strongroom.cli.validate import CommandBehindDashes, validate
 from strongroom.cli.verify import verify
 from strongroom.errors import StrongroomError
@@ -86,6 +87,7 @@ app.command(rich_help_panel=_LOOK)(verify)
 app.command(rich_help_panel=_LOOK)(ls)
 app.command(rich_help_panel=_LOOK)(get)
 app.command(rich_help_panel=_CHANGE)(migrate)
+app.add_typer(scope, rich_help_panel=_CHANGE)
 app.command(rich_help_panel=_PROVE)(conform)
 app.command(rich_help_panel=_PROVE)(mutants)
 

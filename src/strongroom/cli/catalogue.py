@@ -10,10 +10,12 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from strongroom.engine import Engine
 from strongroom.errors import InvalidArgument, StrongroomError
 from strongroom.operations.survey import check_names
 from strongroom.patterns import Subject
 from strongroom.records import Schema
+from strongroom.routing import ROUTER, Router
 
 GROUP: Final = "strongroom.schemas"
 
@@ -35,6 +37,11 @@ def known_subjects() -> tuple[Subject, ...]:
     subjects += [_announced(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
     check_names([subject.schema for subject in subjects])
     return tuple(subjects)
+
+
+def subjects_for(engine: Engine) -> tuple[Subject, ...]:
+    """As `known_subjects`, and what the engine keeps itself where it is a router."""
+    return (*known_subjects(), Subject(ROUTER)) if isinstance(engine, Router) else known_subjects()
 
 
 def complete_table(incomplete: str) -> list[str]:

@@ -18,6 +18,7 @@ from strongroom.cli import output
 from strongroom.cli.stores import AsJson
 from strongroom.engine import StoreUrl
 from strongroom.errors import InvalidArgument
+from strongroom.routing import RoomsFile
 
 IN_MEMORY: Final = ":memory:"
 HOME: Final = "HYPOTHESIS_STORAGE_DIRECTORY"
@@ -51,9 +52,10 @@ def conform(
 
     Each case of the conformance kit runs on a store of its own, which is made for it: beside the path that URL names
     and removed afterwards for SQLite files; in a schema of the database that URL names, or in a database beside it, and
-    dropped afterwards for PostgreSQL and MySQL; and with the store's number in the place of {n} for any other engine.
-    What exists is never touched: a URL of something that is there already is refused. Cases that the engine claims too
-    little for are not asked; those that can't be shown are unsupported, not passed. Exits with 1 if a case failed.
+    dropped afterwards for PostgreSQL and MySQL; in each of its rooms in this way for a router; and with the store's
+    number in the place of {n} for any other engine. What exists is never touched: a URL of something that is there
+    already is refused. Cases that the engine claims too little for are not asked; those that can't be shown are
+    unsupported, not passed. Exits with 1 if a case failed.
 
     Example: strongroom conform sqlite:///conform.db --clause W2
     """
@@ -114,12 +116,26 @@ def _harness(url: str) -> Iterator[Any]:
             store = StoreUrl("memory", f"{store.place or 'conform'}-{os.getpid()}", store.options)
         with UrlHarness(f"{store.scheme}://{store.place}") as harness:
             yield harness
+    elif store.scheme == "router":
+        with _rooms(store) as harness:
+            yield harness
     elif store.scheme in KINDS:
         with UrlHarness(url) as harness:
             yield harness
     else:
         with _new_stores(url) as harness:
             yield harness
+
+
+@contextlib.contextmanager
+def _rooms(store: StoreUrl) -> Iterator[Any]:
+    """The way in through a router, for stores that are made in each of its rooms as if that were named itself."""
+    from strongroom.conformance.harnesses.router import RouterHarness
+
+    file = RoomsFile.read(Path(store.path))
+    with contextlib.ExitStack() as rooms:
+        harnesses = {name: rooms.enter_context(_harness(url)) for name, url in file.rooms.items()}
+        yield rooms.enter_context(RouterHarness(harnesses, file.placement))
 
 
 @contextlib.contextmanager

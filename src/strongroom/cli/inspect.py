@@ -8,7 +8,7 @@ import typer
 
 from strongroom import operations
 from strongroom.cli import output
-from strongroom.cli.catalogue import known_subjects
+from strongroom.cli.catalogue import subjects_for
 from strongroom.cli.stores import AsJson, SealKeyFile, Url, open_store, shown_url
 from strongroom.operations import Inspection, Presence, SchemaState, State
 
@@ -28,7 +28,7 @@ def inspect(
     Example: strongroom inspect sqlite:///strongroom.db
     """
     with open_store(url, seal_key_file) as engine:
-        told = operations.inspect(engine, known_subjects(), exact=exact)
+        told = operations.inspect(engine, subjects_for(engine), exact=exact)
     if as_json:
         output.emit({"store": shown_url(url), **_object(told)})
     else:

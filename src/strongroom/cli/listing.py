@@ -9,7 +9,7 @@ import typer
 
 from strongroom import operations
 from strongroom.cli import output
-from strongroom.cli.catalogue import complete_table, known_subjects
+from strongroom.cli.catalogue import complete_table, subjects_for
 from strongroom.cli.stores import AsJson, SealKeyFile, Url, open_store
 from strongroom.errors import CLIP, cut
 from strongroom.records import AnyTable, Record
@@ -49,7 +49,7 @@ def ls(
     Example: strongroom ls sqlite:///strongroom.db stovepipe_requests monorepo/main --limit 20
     """
     with open_store(url, seal_key_file) as engine:
-        stored = operations.stored_table(engine, known_subjects(), table)
+        stored = operations.stored_table(engine, subjects_for(engine), table)
         leading = operations.parse_key(stored.table, prefix or [])
         behind = operations.parse_key(stored.table, after, offset=len(leading)) if after else None
         records = operations.list_records(engine, stored, *leading, after=behind, limit=limit + 1, reverse=reverse)
@@ -80,7 +80,7 @@ def get(
     Example: strongroom get sqlite:///strongroom.db stovepipe_requests monorepo/main 1
     """
     with open_store(url, seal_key_file) as engine:
-        stored = operations.stored_table(engine, known_subjects(), table)
+        stored = operations.stored_table(engine, subjects_for(engine), table)
         record = operations.get_record(engine, stored, *operations.parse_key(stored.table, key))
     if as_json:
         output.emit(_object(stored.table, record))

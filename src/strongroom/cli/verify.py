@@ -8,7 +8,7 @@ import typer
 
 from strongroom import operations
 from strongroom.cli import output
-from strongroom.cli.catalogue import known_subjects
+from strongroom.cli.catalogue import subjects_for
 from strongroom.cli.stores import AsJson, SealKeyFile, Url, open_store, shown_url
 from strongroom.operations import Finding, Presence, State, Verification, Walked
 
@@ -26,7 +26,7 @@ def verify(url: Url, seal_key_file: SealKeyFile = None, as_json: AsJson = False)
         def watch(walked: Walked) -> None:
             show(walked.table, walked.rows, walked.total)
 
-        verification = operations.verify(engine, known_subjects(), watch=watch)
+        verification = operations.verify(engine, subjects_for(engine), watch=watch)
         for finding in verification:
             if as_json:
                 output.emit({"type": "finding", **finding_object(finding)})

@@ -4,9 +4,24 @@ Everything that is written on the engine port runs on a `Router` unchanged. See 
 """
 
 from strongroom.routing.config import RoomsFile, open_url
+from strongroom.routing.listing import Whereabouts, scopes_of, where
 from strongroom.routing.moving import cancel, move
 from strongroom.routing.placement import Placement, rendezvous
 from strongroom.routing.router import Router
-from strongroom.routing.tables import Route, Stage
+from strongroom.routing.tables import ROUTER, Route, Stage
 
-__all__ = ["Placement", "RoomsFile", "Route", "Router", "Stage", "cancel", "move", "open_url", "rendezvous"]
+__all__ = [
+    "ROUTER",
+    "Placement",
+    "RoomsFile",
+    "Route",
+    "Router",
+    "Stage",
+    "Whereabouts",
+    "cancel",
+    "move",
+    "open_url",
+    "rendezvous",
+    "scopes_of",
+    "where",
+]

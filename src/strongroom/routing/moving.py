@@ -103,7 +103,7 @@ class _Move:
         if route.stage is not Stage.CANCELLED:
             # First the fence: it bears the number under which the source goes on.
             self._fence(route.room, route.number + 1, Hold.FENCED)
-            route = self._mark(route, route.replace(number=route.number + 1, stage=Stage.CANCELLED))
+            route = self._mark(route, route.replace(number=route.number + 1, stage=Stage.CANCELLED, rows=0, digest=""))
         return self._clean_up(route)
 
     # The stages.

@@ -249,6 +249,5 @@ def _weakest(claims: Sequence[Claims]) -> Claims:
         sharing=min(one.sharing for one in claims),
         guards_immutable=all(one.guards_immutable for one in claims),
         reopens=all(one.reopens for one in claims),
-        exclusive=all(one.exclusive for one in claims),
         one_scope=True,
     )

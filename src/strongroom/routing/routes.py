@@ -71,6 +71,10 @@ class Routes:
         with self._loading:
             self._known = founded(self._rooms, self._given)
 
+    def route(self, scope: str) -> Route:
+        """The route of a scope that is known to have been moved."""
+        return self._loaded()[1][scope]
+
     def confirm(self, scope: str, place: Place) -> None:
         """Raises `Elsewhere` unless the scope still lives at `place`."""
         found = self.look_up(scope)
