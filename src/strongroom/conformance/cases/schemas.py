@@ -27,10 +27,10 @@ from strongroom.conformance.tables import (
     TraceOfOne,
 )
 from strongroom.conformance.threads import errors_of, together
-from strongroom.engine import Engine, Sharing
+from strongroom.engine import Engine, Sharing, Strength, Transaction
 from strongroom.engine.catalog import CATALOG, FACTS, STEPS, AppliedStep
 from strongroom.errors import Corrupt, MigrationFailed, SchemaTooNew
-from strongroom.records import Identifier, Record, Schema, Table
+from strongroom.records import REPLACEABLE, Identifier, Record, Schema, Table
 
 ONE, TWO, THREE = GROWING
 
@@ -49,6 +49,38 @@ def use(engine: Engine) -> None:
     checks.equal(engine.get(GAUGES, "new"), Gauge("new", 2), "a gauge")
     checks.equal(engine.get(TRACES, "new"), Trace("new", "here"), "a trace")
     checks.equal(engine.get(ALARMS, "new"), Alarm("new"), "an alarm")
+
+
+class Word(Record):
+    """A record whose columns are called by words of SQL's."""
+
+    order: Annotated[str, Identifier(20)]
+    select: Annotated[str, Identifier(20)]
+    k0: int = 1
+
+
+WORDS: Final = [
+    Table(name, Word, key=("order", "select"), changes=REPLACEABLE)
+    for name in ("user", "values", "excluded", "wanted", "found", "done", "new", "word", "word_pkey", "word_key")
+]
+
+
+@case("M1", strength=Strength.MULTI_RECORD, across=True)
+def tables_and_columns_may_be_called_by_words_that_a_database_uses_itself(kit: Kit) -> None:
+    engine = kit.open(Schema("words", *WORDS))
+    one, two = Word("a", "b"), Word("a", "c")
+
+    def put_two(transaction: Transaction, table: Table[Word]) -> None:
+        transaction.put(table, one)
+        transaction.put(table, two)
+
+    for table in WORDS:
+        engine.insert(table, one)
+        engine.put(table, one.replace(k0=2))
+        engine.write(partial(put_two, table=table))
+        checks.equal(engine.get_many(table, [("a", "c"), ("b", "b"), ("a", "b")]), [two, None, one], table.name)
+        checks.equal(engine.count(table, "a", limit=9), len(engine.scan(table, "a", limit=9)), table.name)
+        checks.true(engine.delete(table, "a", "b", expect=one), table.name)
 
 
 @case("M1")
