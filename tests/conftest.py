@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -40,6 +41,27 @@ SERVERS: dict[str, Callable[[Address, str], str]] = {
     "postgres": lambda server, name: server.url(schema=name, synchronous_commit="off"),
 }
 """The URL of a store of that name, for each fixture that is a server. They take longer."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-room", action="store_true", help="run every test that takes a room on every server, not on one of them"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave each test that takes a room one of the servers: always the same, and each server about as many."""
+    if config.getoption("every_room"):
+        return
+    names = sorted(SERVERS)
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        kind = str(item.callspec.params.get("room")) if hasattr(item, "callspec") else ""
+        chosen = kind not in SERVERS or names[crc32(item.nodeid.replace(kind, "").encode()) % len(names)] == kind
+        (kept if chosen else left).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 @pytest.fixture(params=[*sorted(OPENERS), *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS))])
