@@ -14,12 +14,14 @@ from strongroom.conformance.kit import Kit, case
 from strongroom.conformance.tables import (
     LOG,
     MARKS,
+    MEMBERS,
     PAIRS,
     SAMPLES,
     SCHEMA,
     THINGS,
     Entry,
     Mark,
+    Member,
     Pair,
     Sample,
     Thing,
@@ -162,6 +164,22 @@ def a_page_that_was_not_full_is_gone_on_from_where_it_ended(kit: Kit) -> None:
         cursor = page.cursor
     page = LOG.page(kit.engine, "s", cursor=cursor, limit=4)
     checks.equal(seen + [entry.position for entry in page.entries], list(range(1, 12)), "the positions that were seen")
+
+
+@case("R5")
+def the_end_of_a_range_is_looked_for_anew_when_its_last_rows_are_gone(kit: Kit) -> None:
+    members = [Member("t", str(number)) for number in range(10)]
+    kit.keep(MEMBERS, members)
+    kit.keep(MEMBERS, [Member("u", "behind")])
+    other = kit.another()
+    while members:
+        for engine in (kit.engine, other):
+            found = engine.scan(MEMBERS, "t", limit=3, reverse=True)
+            checks.equal(found, members[:-4:-1], f"the last rows of {len(members)}")
+        for member in members[-2:]:
+            other.delete(MEMBERS, "t", member.name)
+        members = members[:-2]
+    checks.equal(kit.engine.scan(MEMBERS, "t", limit=3, reverse=True), [], "the last rows of none")
 
 
 @case("R5")

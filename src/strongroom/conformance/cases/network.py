@@ -174,6 +174,7 @@ def a_commit_at_which_the_server_went_away_is_unknown_and_can_be_asked_about(kit
                 change(hasty)
                 checks.same(kit.engine.resolve(fault.token), False, "the answer when the change was made anew")
             checks.true(is_kept(kit.open()), f"{name} was not kept in the end")
+            hasty.get(THINGS, "t")
             hasty.close()
             checks.same(kit.engine.resolve(fault.token), kept, "the answer when the engine object was closed")
 
