@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.etcd import store_url
 from servers.server import Address
 from strongroom.conformance import Harness, SingleRecordEngine, UrlHarness, WrappedHarness, conformance_tests, run
 from strongroom.conformance.harnesses.router import RouterHarness
@@ -44,10 +45,11 @@ def test_what_the_weakest_room_can_t_do_is_not_claimed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_contract_holds_over_postgresql_etcd_and_a_file(tmp_path: Path, postgres: Address, etcd: Address) -> None:
     rooms: dict[str, Harness] = {
         "home": UrlHarness(postgres.url(schema="router_kit")),
-        "east": UrlHarness(etcd.url(prefix="router-kit")),
+        "east": UrlHarness(store_url([etcd], "router-kit")),
         "west": sqlite(tmp_path, "west"),
     }
     with RouterHarness(rooms, HASHED) as harness:
