@@ -62,16 +62,34 @@ def test_no_mutant_survives(tmp_path: Path) -> None:
     assert set(hunted.not_hunted) == elsewhere
 
 
+SERVER_SAMPLES: dict[Ground, str] = {
+    Ground.POSTGRES: """
+        postgres-keys-in-the-order-of-a-language postgres-read-committed postgres-single-writes-outside-of-serializable
+        postgres-conflicts-are-not-retried postgres-commit-error-swallowed postgres-mark-not-written
+    """,
+    Ground.MYSQL: """
+        mysql-insert-ignore mysql-update-of-equal-values-counts-as-none mysql-plain-reads
+        mysql-deadlocks-are-not-retried mysql-commit-error-swallowed mysql-mark-not-written
+    """,
+    Ground.GALERA: "galera-no-guards",
+    Ground.ETCD: """
+        etcd-reads-not-compared etcd-ranges-not-compared etcd-deleted-keys-not-compared
+        etcd-lost-answer-is-taken-for-kept
+    """,
+}
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("ground", SERVERS, ids=lambda ground: ground.value)
-def test_no_mutant_survives_on_a_server(ground: Ground, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("ground", SERVER_SAMPLES, ids=lambda ground: ground.value)
+def test_mutants_of_a_server_are_caught(ground: Ground, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Some of each engine's: all of them take hours, and are hunted with `strongroom mutants --on URL`."""
     fixture, url = SERVERS[ground]
-    chosen = [one for one in all_mutants() if ground in one.grounds]
+    chosen = [find(name) for name in SERVER_SAMPLES[ground].split()]
     hunted = hunt(chosen, folder=tmp_path, servers={ground: url(request.getfixturevalue(fixture))})
     assert hunted.survivors == ()
     assert hunted.unsound == ()
-    assert hunted.caught == hunted.mutants == len(chosen) >= 2
+    assert hunted.caught == hunted.mutants == len(chosen) >= 1
 
 
 def test_every_ground_that_needs_a_server_gets_one_here() -> None:

@@ -123,7 +123,11 @@ def test_every_command_and_option_that_a_page_shows_exists(page: str, command: s
     if words[0].startswith("-"):
         return
     assert words[0] in COMMANDS, f"there is no command {words[0]}"
-    known = {option for parameter in COMMANDS[words[0]].params for option in parameter.opts} | {"--help"}
+    shown = COMMANDS[words[0]]
+    if nested := getattr(shown, "commands", None):
+        assert words[1] in nested, f"there is no command {words[0]} {words[1]}"
+        shown = nested[words[1]]
+    known = {option for parameter in shown.params for option in parameter.opts} | {"--help"}
     given = words[: words.index("--")] if "--" in words else words
     assert {word.partition("=")[0] for word in given if word.startswith("-")} <= known
 

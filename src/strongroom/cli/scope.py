@@ -17,7 +17,12 @@ from strongroom.errors import InvalidArgument, NotFound
 from strongroom.records import Schema
 from strongroom.routing import RoomsFile, Route, Router, Stage, Whereabouts, cancel, move, scopes_of, where
 
-scope = typer.Typer(name="scope", help="Say where the scopes of a router live, and move them.", no_args_is_help=True)
+scope = typer.Typer(
+    name="scope",
+    help="Say where the scopes of a router live, and move them.\n\n"
+    "Example: strongroom scope move rooms.toml monorepo/main --to east",
+    no_args_is_help=True,
+)
 
 RoomsPath = Annotated[
     Path, typer.Argument(metavar="ROOMS.toml", help="The rooms file of the router.", show_default=False)
