@@ -6,6 +6,6 @@ import pytest
 
 from strongroom.conformance import UrlHarness, conformance_tests
 
-pytestmark = pytest.mark.slow  # hundreds of tables, each call over HTTP to a Java program
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # hundreds of tables, each call over HTTP to a Java program
 
 test_conformance = conformance_tests(lambda _folder, dynamodb: UrlHarness(dynamodb.url("conformance")))

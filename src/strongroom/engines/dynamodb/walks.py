@@ -15,6 +15,8 @@ _MOST_ASKED: Final = 1000
 def walk(service: Service, partition: bytes, span: Span, *, limit: int, reverse: bool) -> Iterator[Item]:
     """The items of the rows in a span, in their order or against it, read in pages that fit `limit`."""
     low, high = span.sorts()
+    if low > high:
+        return  # there is nothing in it, and DynamoDB refuses to be asked
     # One more than is wanted: the span's end may be a row of its own, which is not in it.
     asked = min(limit + (span.high is not None), _MOST_ASKED)
     found = service.query(partition, low, high, limit=asked, reverse=reverse)
