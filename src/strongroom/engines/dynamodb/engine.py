@@ -110,9 +110,10 @@ class DynamoEngine(Engine):
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         observations = Observations()
+        restless = False
         for attempt in range(_READS):
             observations.begin()
-            reading = Reading(self._store, observations, together=True)
+            reading = Reading(self._store, observations, together=True, restless=restless)
             if attempt:
                 reading.read_ahead()
             try:
@@ -123,6 +124,7 @@ class DynamoEngine(Engine):
             else:
                 if reading.holds():
                     return result
+            restless = reading.walked_once
         raise Conflict(f"DynamoDB: what was read changed meanwhile, {_READS} times in a row")
 
     def _write(self, work: Callable[[WritableRows], T], abandoned: Callable[[], bool]) -> T:

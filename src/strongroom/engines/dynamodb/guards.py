@@ -17,6 +17,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from strongroom.engines.dynamodb.places import GUARD_SORT, Place, key_of
@@ -59,22 +60,23 @@ class Guards:
 
     def learn(self, partition: bytes, guard: Item | None) -> Known:
         """Remember a guard that was just read, and settle it."""
-        slots = {name: value["L"] for name, value in (guard or {}).items() if name.startswith(_SLOT)}
-        tokens = {name: str(entry[0]["S"]) for name, entry in slots.items()}
-        unsettled = [name for name in slots if self._settled.get((partition, name)) != tokens[name]]
-        changed = dict.fromkeys((partition, key["B"]) for name in unsettled for key in slots[name][1:])
-        for _settled in self._service.get_together([*changed]):
+        slots = _slots_of(guard)
+        for _settled in self._service.get_together([(partition, sort) for sort in self.unsettled(partition, guard)]):
             pass  # that it answers is what counts
-        known = Known(
-            int(guard[COUNT]["N"]) if guard else 0, tuple(sorted(name for name in slots if name != self._slot))
-        )
+        known = Known(count_of(guard), tuple(sorted(name for name in slots if name != self._slot)))
         with self._lock:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
                 self._settled.clear()
             self._known[partition] = known
-            self._settled.update(((partition, name), tokens[name]) for name in slots)
+            self._settled.update(((partition, name), token) for name, (token, _) in slots.items())
         return known
+
+    def unsettled(self, partition: bytes, guard: Item | None) -> list[bytes]:
+        """The sort keys of rows that a guard counts, and that a read may miss for all that is known."""
+        slots = _slots_of(guard).items()
+        unsettled = (sorts for name, (token, sorts) in slots if self._settled.get((partition, name)) != token)
+        return [*dict.fromkeys(chain.from_iterable(unsettled))]
 
     def forget(self, partition: bytes) -> None:
         """Read the guard again before it is relied on."""
@@ -139,6 +141,27 @@ class Guards:
 def is_checked(known: Known, *, relied_on: bool) -> bool:
     """Whether a change of a guard demands that it is as known; it takes the slots of others away then."""
     return relied_on or not known.count or len(known.others) > _MANY_SLOTS
+
+
+def count_of(guard: Item | None) -> int:
+    """How many changes a guard counts; 0 where there is none."""
+    return int(guard[COUNT]["N"]) if guard else 0
+
+
+def changed_between(before: Item | None, after: Item | None) -> set[bytes] | None:
+    """The sort keys of all rows that were changed between two looks at a guard; None where it does not name them all.
+
+    Each change leaves one slot new: there are as many new ones as changes only if none was written over, or taken away.
+    """
+    old = _slots_of(before)
+    new = [sorts for name, (token, sorts) in _slots_of(after).items() if name not in old or old[name][0] != token]
+    return set(chain.from_iterable(new)) if count_of(after) - count_of(before) == len(new) else None
+
+
+def _slots_of(guard: Item | None) -> dict[str, tuple[str, list[bytes]]]:
+    """Each slot's transaction, by its token, and the sort keys that it changed."""
+    slots = {name: value["L"] for name, value in (guard or {}).items() if name.startswith(_SLOT)}
+    return {name: (str(token["S"]), [bytes(sort["B"]) for sort in sorts]) for name, (token, *sorts) in slots.items()}
 
 
 def _new_slot() -> str:

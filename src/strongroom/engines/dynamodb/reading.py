@@ -15,6 +15,7 @@ from typing import Final
 from strongroom.engine import Rows
 from strongroom.engines.dynamodb.guards import COUNT, Guards, Known, guard_place, is_guard
 from strongroom.engines.dynamodb.items import WRITTEN, Items
+from strongroom.engines.dynamodb.moments import walk_at_a_moment
 from strongroom.engines.dynamodb.observations import Observations
 from strongroom.engines.dynamodb.places import (
     Place,
@@ -68,17 +69,26 @@ class Reading(Rows):
         observations: what the function's runs have seen.
         together: whether many rows are read from one moment, which costs twice as much. Nothing else checks the reads
             of who does not write.
+        restless: whether the function does nothing but walk over one partition, and did so before, which changed
+            meanwhile: it is walked over as it was at one moment.
     """
 
-    def __init__(self, store: Store, observations: Observations, *, together: bool) -> None:
+    def __init__(self, store: Store, observations: Observations, *, together: bool, restless: bool = False) -> None:
         self._store = store
         self._service = store.service
         self._seen = observations
         self._together = together
+        self._restless = restless
+        self._walks = 0
         self.relied: dict[bytes, Known] = {}
         """The partitions that were walked over or counted, and their guards as they were before."""
         self._held: dict[Place, Item | None] = {}
         """Rows that were read beforehand."""
+
+    @property
+    def walked_once(self) -> bool:
+        """Whether all that was done is to walk once over one partition whose guard tells of all changes."""
+        return self._walks == 1 and len(self._seen.changeable) == 1
 
     def read_ahead(self) -> None:
         """Read the rows that are likely to change from one moment: the others then need only be as they were."""
@@ -107,7 +117,10 @@ class Reading(Rows):
 
     def fetch_range(self, table: AnyTable, wanted: KeyRange) -> list[Row]:
         self._store.tables.know(table)
-        found = [*islice(self._walk(table, wanted), wanted.limit)]
+        self._walks += 1
+        found = self._at_a_moment(table, wanted) if self._restless and not table.changes.update else None
+        if found is None:
+            found = [*islice(self._walk(table, wanted), wanted.limit)]
         if table.changes.update:  # in place, which no guard counts
             self._seen.saw({place_in(item): written(item) for item in found})
             for item in found:
@@ -116,6 +129,7 @@ class Reading(Rows):
 
     def tally(self, table: AnyTable, prefix: Key, limit: int) -> int:
         self._store.tables.know(table)
+        self._walks += 1
         wanted = KeyRange(prefix, None, False, None, False, limit)
         whole = encode_key(table, prefix)
         total = 0
@@ -174,6 +188,25 @@ class Reading(Rows):
             for item in walk(self._service, partition, span, limit=left, reverse=wanted.reverse):
                 left -= 1
                 yield item
+
+    def _at_a_moment(self, table: AnyTable, wanted: KeyRange) -> list[Item] | None:
+        """The items of a range within one scope, as they were at a moment; None where none was found."""
+        self._restless = False  # a second moment would be another
+        scope = encode_key(table, wanted.prefix[: table.scope])
+        span = span_within(scope, *wanted.bounds(table)) if len(wanted.prefix) >= table.scope else None
+        if span is None:
+            return None
+        partition = partition_of(table, scope)
+        found = walk_at_a_moment(
+            self._service, self._store.guards, partition, span, limit=wanted.limit, reverse=wanted.reverse
+        )
+        if found is None:
+            return None
+        count, items = found
+        place = guard_place(partition)
+        self._seen.saw_together({place: str(count)})
+        self._seen.rely(place, str(count))
+        return items
 
     def _partitions(self, table: AnyTable, wanted: KeyRange) -> Iterator[tuple[bytes, bytes, Span]]:
         """The partitions that a range reaches into, in its direction: key, scope, and the part of it in there."""
