@@ -68,7 +68,7 @@ def refusal(code: str, status: int = 400, **more: Any) -> Answer:
 
     def answer(request: Any, _send: Callable[[Any], Any]) -> AWSResponse:
         body = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "as the test says", **more}
-        return _response(request, status, body)
+        return answered(request, body, status)
 
     return answer
 
@@ -100,7 +100,8 @@ class _Raw(io.BytesIO):
         yield self.read()
 
 
-def _response(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
+def answered(request: Any, body: dict[str, Any], status: int = 200) -> AWSResponse:
+    """The service's answer."""
     encoded = json.dumps(body).encode()
     headers = {"x-amz-crc32": str(zlib.crc32(encoded)), "content-type": "application/x-amz-json-1.0"}
     return AWSResponse(request.url, status, headers, _Raw(encoded))

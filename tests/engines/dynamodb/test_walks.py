@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from strongroom.engines.dynamodb import DynamoEngine
-from tests.engines.dynamodb.calls import Calls
+from tests.engines.dynamodb.calls import Calls, answered
 from tests.engines.dynamodb.conftest import Open
 from tests.engines.shelf import LOANS, Loan
 
@@ -79,3 +80,28 @@ def test_a_walk_comes_through_beside_writers_who_never_rest_and_shows_one_moment
         assert found in wanted
         for row in writers.states[-1]:
             reader.delete(LOANS, "maps", row.title)
+
+
+def test_a_transaction_that_a_walk_saw_in_part_is_seen_whole(open_store: Open) -> None:
+    reader, *others = [open_store() for _ in range(4)]
+    numbers = itertools.count()
+
+    def write_two() -> str:
+        number = next(numbers)
+        others[number % 3].write(lambda tx: [tx.insert(LOANS, Loan("maps", f"{number:03}{end}")) for end in "ab"])
+        return f"{number:03}b"
+
+    def see_in_part(request: Any, send: Callable[[Any], Any]) -> Any:
+        missed = write_two()
+        answer = json.loads(send(request).content)
+        return answered(request, {"Items": [item for item in answer["Items"] if item["title"] != {"S": missed}]})
+
+    def write_before(request: Any, send: Callable[[Any], Any]) -> Any:
+        write_two()
+        return send(request)
+
+    calls = Calls(reader)
+    calls.answer("Query", *[see_in_part] * 1000)
+    calls.answer("TransactGetItems", *[write_before] * 1000)
+    titles = [row.title for row in reader.scan(LOANS, "maps", limit=500)]
+    assert titles == [f"{number:03}{end}" for number in range(len(titles) // 2) for end in "ab"]
