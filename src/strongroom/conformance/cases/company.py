@@ -3,19 +3,23 @@
 # ruff: noqa: D103 - a case is documented by its name, which is a sentence
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
 from functools import partial
 from typing import Final
 
 from strongroom.conformance import checks
 from strongroom.conformance.kit import Kit, case
 from strongroom.conformance.tables import MARKS, MEMBERS, Mark, Member
-from strongroom.conformance.threads import together
+from strongroom.conformance.threads import PATIENCE, Started
 from strongroom.engine import Strength, Transaction
 from strongroom.errors import AlreadyExists, InvalidArgument
 from strongroom.records import NEVER, Table
 
 MULTI: Final = Strength.MULTI_RECORD
+
+GATHERING: Final = 0.05
+"""Seconds in which callers that were let go one after the other are all there."""
 
 UNPREPARED: Final = Table("kit_never_prepared", Mark, key=("name",), changes=NEVER)
 
@@ -61,22 +65,27 @@ def a_page_that_ends_at_its_limit_says_nothing_of_the_rows_behind_it(kit: Kit) -
 @case("T3", strength=MULTI)
 def a_function_that_the_database_refuses_is_refused_alone(kit: Kit) -> None:
     engine = kit.engine
-    told: list[str] = []
+    for turn in range(4):
+        begun, go = threading.Event(), threading.Event()
 
-    def work(caller: int) -> None:
-        for number in range(20):
-            mark = Mark(f"{caller}-{number:02}")
-            engine.write(partial(_insert, mark=mark))
-            told.append(mark.name)
+        def hold(_transaction: Transaction, begun: threading.Event = begun, go: threading.Event = go) -> None:
+            begun.set()
+            go.wait(PATIENCE)
 
-    def ask_for_what_is_not_there() -> None:
-        for _ in range(20):
-            checks.raises(InvalidArgument, "a table that was never prepared", lambda: engine.write(_ask_for_nothing))
-
-    calls: list[Callable[[], None]] = [*(partial(work, caller) for caller in range(4)), ask_for_what_is_not_there]
-    for ended in together(calls):
-        ended.value()
-    checks.equal({mark.name for mark in engine.scan(MARKS, limit=200)}, set(told), "the rows, and those acknowledged")
+        # While one function is under way, the others gather; an engine that carries callers together has them at once.
+        holder = Started(partial(engine.write, hold))
+        begun.wait(PATIENCE)
+        marks = [Mark(f"{turn}-{caller}") for caller in range(4)]
+        callers = [Started(partial(engine.write, partial(_insert, mark=mark))) for mark in marks]
+        refused = Started(partial(engine.write, _ask_for_nothing))
+        later = Started(partial(engine.write, partial(_insert, mark=Mark(f"{turn}-later"))))
+        time.sleep(GATHERING)
+        go.set()
+        for one in (holder, *callers, later):
+            one.end().value()
+        error = refused.end().error
+        checks.true(isinstance(error, InvalidArgument), f"a table that was never prepared: got {error!r}")
+    checks.equal(engine.count(MARKS, limit=100), 4 * 5, "the rows, all of them acknowledged")
 
 
 def _insert(transaction: Transaction, mark: Mark) -> None:
