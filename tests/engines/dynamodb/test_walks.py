@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from strongroom.engine import Transaction
 from strongroom.engines.dynamodb import DynamoEngine
 from tests.engines.dynamodb.calls import Calls, answered
 from tests.engines.dynamodb.conftest import Open
@@ -88,8 +89,14 @@ def test_a_transaction_that_a_walk_saw_in_part_is_seen_whole(open_store: Open) -
 
     def write_two() -> str:
         number = next(numbers)
-        others[number % 3].write(lambda tx: [tx.insert(LOANS, Loan("maps", f"{number:03}{end}")) for end in "ab"])
-        return f"{number:03}b"
+        one, two = f"{number:03}a", f"{number:03}b"
+
+        def change(transaction: Transaction) -> None:
+            transaction.insert(LOANS, Loan("maps", one))
+            transaction.insert(LOANS, Loan("maps", two))
+
+        others[number % 3].write(change)
+        return two
 
     def see_in_part(request: Any, send: Callable[[Any], Any]) -> Any:
         missed = write_two()
