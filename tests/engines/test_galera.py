@@ -13,7 +13,6 @@ import pytest
 import strongroom
 from servers.galera import Galera
 from servers.server import Address
-from strongroom.conformance import UrlHarness, run
 from strongroom.engine import Engine
 from strongroom.engines.mysql import MysqlEngine
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, packets
@@ -47,15 +46,6 @@ def rooms(galera: list[Address]) -> Iterator[list[MysqlEngine]]:
     yield engines
     for engine in engines:
         engine.close()
-
-
-def test_the_clauses_that_a_cluster_could_break_hold_on_all_nodes_at_once(galera: list[Address]) -> None:
-    harness = UrlHarness(url_of(galera, "kit_{n}", balance="1"))
-    try:
-        report = run(harness, clauses=("T2", "T4", "T6", "R1", "R2", "L1", "L2", "M3"))
-    finally:
-        harness.close()
-    assert not report.failed, str(report)
 
 
 def test_a_node_is_told_to_wait_for_what_the_others_acknowledged(rooms: list[MysqlEngine]) -> None:
