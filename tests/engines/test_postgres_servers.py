@@ -44,7 +44,8 @@ def test_the_newest_server_and_a_proxy_can_be_used(other: Address) -> None:
     assert not report.failed, str(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_the_newest_server_and_a_proxy_keep_every_clause(other: Address) -> None:
     harness = UrlHarness(other.url(schema="all_{n}"))
     try:
