@@ -17,7 +17,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -95,6 +96,14 @@ class Run:
         if "failed" in known:
             raise ServerFailed(known["failed"])
         return known["made"]
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Keep every other process of the run from what it does under the same name meanwhile."""
+        self._make()
+        with (self.folder / f"{name}.alone").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def end(self) -> None:
         """End every server, wait until nothing is left of them, and remove the folder."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from zlib import crc32
 
@@ -11,12 +12,13 @@ import pytest
 
 import strongroom
 from servers.etcd import store_url
+from servers.run import current
 from servers.server import Address
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.engine import Engine
 from strongroom.routing import Placement, Router
 
-pytest_plugins = ["servers.fixtures"]
+pytest_plugins = ["servers.fixtures", "tests.at_once"]
 
 # What survives a power cut is the conformance kit's to ask; here a flush for every commit would only make thousands of
 # tests slow.
@@ -62,6 +64,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if chosen else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keeps tests that are marked to be alone by one name from running at the same time."""
+    marker = request.node.get_closest_marker("alone")
+    with current().alone(*marker.args) if marker else nullcontext():
+        yield
 
 
 @pytest.fixture(params=[*sorted(OPENERS), *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS))])

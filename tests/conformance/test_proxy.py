@@ -86,7 +86,7 @@ def _run(driver: Driver, *statements: str) -> None:
     connection.close()
 
 
-@pytest.mark.xdist_group("proxied")
+@pytest.mark.alone("proxied")
 class TestProxy:
     @pytest.mark.parametrize("fault", FAULTS)
     def test_a_commit_suffers_what_the_fault_says(self, driver: Driver, fault: Ability) -> None:

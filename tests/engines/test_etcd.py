@@ -26,7 +26,7 @@ from tests.engines.leases import LEASES, Lease, take_next
 from tests.engines.leases import SCHEMA as LEASE_SCHEMA
 
 # Some of these compact the server's history, which others of them read: one after the other.
-pytestmark = pytest.mark.xdist_group("etcd history")
+pytestmark = pytest.mark.alone("etcd-history")
 
 _numbers = itertools.count(1)
 
