@@ -1,4 +1,4 @@
-"""A failure is printed when it happens, and at its end each test that took long: a run that is cut off has told what it knew.
+"""A failure is printed when it happens, and so is a test that took long: a run that is cut off has told what it knew.
 
 Loaded by `tests/conftest.py`. In a parallel run the process that starts the workers prints.
 """
