@@ -72,7 +72,7 @@ class DynamoDBLocal(_DynamoServer):
 
     def _command(self) -> list[str]:
         # Half a second is saved by compiling less; it has little to do.
-        java = [str(program("java")), "-Xmx256m", "-XX:TieredStopAtLevel=1"]
+        java = [str(program("java")), "-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={self.folder}"]
         libraries = f"-Djava.library.path={self._jar.parent / 'DynamoDBLocal_lib'}"
         options = ["-port", str(self.port), "-inMemory", "-sharedDb", "-disableTelemetry"]
         return [*java, libraries, "-jar", str(self._jar), *options]
