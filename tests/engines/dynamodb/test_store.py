@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -11,14 +11,11 @@ import strongroom
 from servers.dynamodb import DynamoAddress
 from strongroom.conformance.threads import errors_of, together
 from strongroom.domains import stovepipe
-from strongroom.domains.stovepipe import AcceptanceRange, Issue, Storage
 from strongroom.engine import Transaction
 from strongroom.engines.dynamodb import DynamoEngine, service
 from strongroom.engines.dynamodb.places import key_of, place_of
 from strongroom.engines.dynamodb.transactions import _check
 from strongroom.errors import Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
-from tests.domains.engines import RefusingEngine
-from tests.domains.stovepipe import samples
 from tests.engines.dynamodb.calls import Calls, refusal
 from tests.engines.shelf import BOOKS, COVERS, LOANS, Book, Cover, Loan
 
@@ -165,111 +162,7 @@ def test_an_attribute_that_no_column_can_have_is_corrupt(store: DynamoEngine) ->
             store.get(BOOKS, "maps", "atlas")
 
 
-# What each of a store's methods costs, once the engine has seen the partition.
-
-READ: Final = ["GetItem"]
-ONE_WRITE: Final = [WRITE]
-LIST: Final = ["Query", "TransactGetItems"]
-
-METHODS: Final[dict[str, tuple[Callable[[Storage], object], list[str]]]] = {
-    "requests.create": (lambda s: s.requests.create(samples.a_request(id="new")), ONE_WRITE),
-    "requests.get": (lambda s: s.requests.get("old"), READ),
-    "requests.update": (lambda s: s.requests.update(samples.a_request(id="old"), 1, 2), ONE_WRITE),
-    "request_uris.create": (lambda s: s.request_uris.create("new", "r"), ONE_WRITE),
-    "request_uris.get_id_by_uri": (lambda s: s.request_uris.get_id_by_uri("old"), READ),
-    "request_log.create": (lambda s: s.request_log.create(samples.a_log(id="new")), ONE_WRITE),
-    "request_log.get": (lambda s: s.request_log.get("r-7", "old"), READ),
-    "request_log.list": (lambda s: s.request_log.list("r-7"), LIST),
-    "request_summaries.create": (
-        lambda s: s.request_summaries.create(samples.a_summary(request_id="new")),
-        ONE_WRITE,
-    ),
-    "request_summaries.get": (lambda s: s.request_summaries.get("old"), READ),
-    # It leaves the uri as it is stored, and so reads it.
-    "request_summaries.update": (
-        lambda s: s.request_summaries.update(samples.a_summary(request_id="old"), 1, 2),
-        READ + ONE_WRITE,
-    ),
-    "acceptances.create": (lambda s: s.acceptances.create(samples.an_acceptance(2)), ONE_WRITE),
-    "acceptances.list": (lambda s: s.acceptances.list(AcceptanceRange(accepted_before_ms=9, limit=9)), LIST),
-    "builds.create": (lambda s: s.builds.create(samples.a_build(id="new")), ONE_WRITE),
-    "builds.get": (lambda s: s.builds.get("old"), READ),
-    "builds.update": (lambda s: s.builds.update(samples.a_build(id="old"), 1, 2), READ + ONE_WRITE),
-    "facts.create": (lambda s: s.facts.create(samples.a_fact(project="new")), ONE_WRITE),
-    "facts.get": (lambda s: s.facts.get("git://monorepo/7", "old"), READ),
-    "facts_by_degree.create": (lambda s: s.facts_by_degree.create(samples.a_fact(project="new")), ONE_WRITE),
-    # The facts that the entries point to are read together.
-    "facts_by_degree.list": (
-        lambda s: s.facts_by_degree.list("git://monorepo/7", limit=9),
-        [*LIST, "TransactGetItems"],
-    ),
-    "build_issues.create": (lambda s: s.build_issues.create("b-1", Issue("new")), ONE_WRITE),
-    "build_issues.get": (lambda s: s.build_issues.get("b-1", "old"), READ),
-    "build_issues.list": (lambda s: s.build_issues.list("b-1", limit=9), LIST),
-    "open_issues.create": (lambda s: s.open_issues.create(samples.an_open_issue(task="new")), ONE_WRITE),
-    "open_issues.get": (lambda s: s.open_issues.get("old", "Invoice.rounds"), READ),
-    "open_issues.list": (lambda s: s.open_issues.list(limit=9), LIST),
-    "open_issues.delete": (lambda s: s.open_issues.delete("old", "Invoice.rounds", "b-1"), ONE_WRITE),
-    "issue_log.create": (lambda s: s.issue_log.create(samples.a_transition(task="new")), ONE_WRITE),
-    "issue_log.get": (
-        lambda s: s.issue_log.get("old", "Invoice.rounds", "b-1", samples.a_transition().event),
-        READ,
-    ),
-    "queues.get": (lambda s: s.queues.get(samples.QUEUE), READ),
-    "queues.update": (lambda s: s.queues.update(samples.a_queue(), 1, 2), ONE_WRITE),
-    "queue_log.create": (lambda s: s.queue_log.create(samples.an_occurrence(2)), ONE_WRITE),
-    "queue_log.get": (lambda s: s.queue_log.get(1), READ),
-    "queue_log.latest": (lambda s: s.queue_log.latest(), LIST),
-    "queue_log.list": (lambda s: s.queue_log.list(limit=9), LIST),
-    "queue_summaries.get": (lambda s: s.queue_summaries.get(samples.QUEUE), READ),
-    "queue_summaries.update": (lambda s: s.queue_summaries.update(samples.a_queue_summary(), 1, 2), ONE_WRITE),
-}
-
-
-def make_all(storage: Storage) -> None:
-    """One record in each store, so that the engine has seen every partition."""
-    storage.requests.create(samples.a_request(id="old"))
-    storage.request_uris.create("old", "r")
-    storage.request_log.create(samples.a_log(id="old"))
-    storage.request_summaries.create(samples.a_summary(request_id="old"))
-    storage.acceptances.create(samples.an_acceptance(1))
-    storage.builds.create(samples.a_build(id="old"))
-    storage.facts.create(samples.a_fact(project="old"))
-    storage.facts_by_degree.create(samples.a_fact(project="old"))
-    storage.build_issues.create("b-1", Issue("old"))
-    storage.open_issues.create(samples.an_open_issue(task="old"))
-    storage.issue_log.create(samples.a_transition(task="old"))
-    storage.queues.create(samples.a_queue())
-    storage.queue_log.create(samples.an_occurrence(1))
-    storage.queue_summaries.create(samples.a_queue_summary())
-
-
-def test_each_method_of_a_domain_s_stores_is_one_call_and_a_listing_one_more_as_proof(store: DynamoEngine) -> None:
-    storage = stovepipe.open(store).for_queue(samples.QUEUE)
-    make_all(storage)
-    calls = Calls(store)
-    for name, (call, cost) in METHODS.items():
-        calls.forget()
-        call(storage)
-        assert calls.names == cost, name
-
-
-def test_every_method_of_a_domain_s_stores_is_counted(unasked_storage: Storage) -> None:
-    # `ensure` is create or get, `update_next` is update.
-    own = {"ensure", "update_next"}
-    found = {
-        f"{attribute}.{method}"
-        for attribute, one in vars(unasked_storage).items()
-        for method in dir(one)
-        if attribute not in ("engine", "queue") and not method.startswith("_") and callable(getattr(one, method))
-    }
-    asked = {name for name in found if name.partition(".")[2] not in own}
-    assert asked - set(METHODS) == {"queues.create", "queue_summaries.create"}, "there is one row of these in a queue"
-
-
-@pytest.fixture
-def unasked_storage() -> Storage:
-    return stovepipe.Stovepipe(RefusingEngine()).for_queue("q")
+# What calls cost; what each method of a domain's stores asks for is in tests/engines/test_costs.py.
 
 
 def test_a_write_s_items_are_its_row_its_guard_and_its_mark(store: DynamoEngine) -> None:
