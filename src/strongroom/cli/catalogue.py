@@ -22,6 +22,7 @@ GROUP: Final = "strongroom.schemas"
 BUILT_IN: Final = (
     "strongroom.domains.stovepipe",
     "strongroom.domains.changes",
+    "strongroom.domains.runners",
     "strongroom.validator.records",
 )
 """The modules of the built-in domains; each has a `SUBJECT`."""
