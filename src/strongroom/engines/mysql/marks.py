@@ -64,11 +64,17 @@ class Marks:
         return f"{self._clock.about():012x}{secrets.token_hex(8)}"
 
     def mark(self, token: str, *, if_changed: bool = False) -> str:
-        """Leaves the mark; `if_changed`: only where the statement before it changed a row."""
-        values = f"{literal(token)}, 'commit', {_made_at(token)}"
+        """Leaves the mark; `if_changed`: only where the statement before it changed a row.
+
+        A server that can't send the answer to that statement, as its client is gone, goes on with the next one, and
+        says -1 for the rows that were changed. Whether to leave a mark can't be known then, and nothing may be kept
+        without one: the statement fails, as the kind may not be NULL, and the transaction with it.
+        """
         if if_changed:
-            return f"INSERT INTO {self.name} SELECT {values} FROM DUAL WHERE ROW_COUNT() > 0"
-        return f"INSERT INTO {self.name} VALUES ({values})"
+            kind = "IF(ROW_COUNT() > 0, 'commit', NULL)"
+            values = f"{literal(token)}, {kind}, {_made_at(token)}"
+            return f"INSERT INTO {self.name} SELECT {values} FROM DUAL WHERE ROW_COUNT() <> 0"
+        return f"INSERT INTO {self.name} VALUES ({literal(token)}, 'commit', {_made_at(token)})"
 
     def heard_of(self, token: str) -> None:
         """Nobody will ask for this token any more."""
