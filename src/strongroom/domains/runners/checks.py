@@ -36,7 +36,8 @@ def check_attempt(attempts: ScopedTable[RunnerAttempt], attempt: RunnerAttempt) 
     """As `check_host`, and `UnrepresentableInteger` and `UnrepresentablePath`."""
     ATTEMPTS.check_type(attempt)
     check_integer(f"{ATTEMPTS.name}.github_runner_id", attempt.github_runner_id)
-    if isinstance(attempt.runtime_path, str) and any("\ud800" <= letter <= "\udfff" for letter in attempt.runtime_path):
+    path: object = attempt.runtime_path
+    if isinstance(path, str) and any("\ud800" <= letter <= "\udfff" for letter in path):
         raise UnrepresentablePath(attempt.id)
     _check(attempts, attempt)
     _raise(attempt_refusal(attempt))
