@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -45,11 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the run of the servers, or join that of the process that started this one as a worker."""
     given = getattr(config, "workerinput", None)
     if given is not None:
-        join(Run.named(given["servers_run"], given["servers_owner"]))
+        join(Run(Path(given["servers_run"]), given["servers_owner"]))
         return
-    name, owner = f"{os.getpid()}-{os.urandom(4).hex()}", os.getpid()
-    config.stash[RUN] = (name, owner)
-    run = Run.named(name, owner)
+    # Tests kill servers, but cut nobody's power: what a server flushes may stay in memory, away from a slow disk.
+    run = Run.named(f"{os.getpid()}-{os.urandom(4).hex()}", os.getpid(), flushed=False)
+    config.stash[RUN] = run
     join(run)
     config.add_cleanup(run.end)
 
@@ -63,10 +64,11 @@ def pytest_report_header() -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of a parallel run which run of servers to join."""
-    node.workerinput["servers_run"], node.workerinput["servers_owner"] = node.config.stash[RUN]
+    run = node.config.stash[RUN]
+    node.workerinput["servers_run"], node.workerinput["servers_owner"] = str(run.folder), run.owner
 
 
-RUN = pytest.StashKey[tuple[str, int]]()
+RUN = pytest.StashKey[Run]()
 
 
 def _shared(kind: str, make: Callable[[], Server | Galera | EtcdCluster], *, name: str | None = None) -> list[Address]:

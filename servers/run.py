@@ -28,6 +28,10 @@ from servers.errors import ServerFailed
 SANDBOX_USER: Final = "nobody"
 """Who servers run as when the run's owner is root: PostgreSQL and Galera refuse root."""
 
+MEMORY: Final = Path("/dev/shm")
+MEMORY_NEEDED: Final = 4 << 30
+"""Bytes that the servers of a whole test run may come to, and half as much again."""
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -53,9 +57,14 @@ class Run:
     owner: int
 
     @classmethod
-    def named(cls, name: str, owner: int) -> Run:
-        """The run of that name, which every process that knows the name can join; its folder is made when needed."""
-        return cls(Path(tempfile.gettempdir()).resolve() / f"strongroom-servers-{name}", owner)
+    def named(cls, name: str, owner: int, *, flushed: bool = True) -> Run:
+        """The run of that name, which every process that knows the name can join; its folder is made when needed.
+
+        Where flushes need reach no disk, the folder is in memory, if the machine has the room.
+        """
+        memory = not flushed and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_NEEDED
+        place = MEMORY if memory else Path(tempfile.gettempdir())
+        return cls(place.resolve() / f"strongroom-servers-{name}", owner)
 
     @property
     def guard(self) -> int:

@@ -29,7 +29,7 @@ def test_the_whole_contract_holds_through_followers(etcd_cluster: list[Address])
     assert report.passed > 200
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_whole_contract_holds_under_a_seal_key(etcd: Address) -> None:
     with UrlHarness(store_url([etcd], "sealed"), seal_key=bytes(range(32))) as harness:

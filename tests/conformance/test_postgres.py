@@ -27,7 +27,7 @@ def test_the_whole_contract_holds_on_a_newer_server_too(postgres18: Address) -> 
     assert report.passed > 200
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_contract_holds_under_a_seal_key(postgres: Address) -> None:
     with UrlHarness(postgres.url(schema="sealed"), seal_key=bytes(range(32))) as harness:
         report = run(harness)
