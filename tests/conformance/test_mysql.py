@@ -18,7 +18,7 @@ NO_OTHER_PROCESS = "the harness can't let another process open the store"
 """Another process opens a store by its URL, which says nothing of a seal key."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_contract_holds_under_a_seal_key(mariadb: Address) -> None:
     with UrlHarness(mariadb.url("sealed"), seal_key=bytes(range(32))) as harness:
         report = run(harness)
