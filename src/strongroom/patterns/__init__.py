@@ -1,20 +1,57 @@
 """Patterns: what stores are made of, on any engine of the strength that each one names. Knows no engine."""
 
+from strongroom.patterns.chain import Appended, Chain, ChainHeadBroken, EntryUnreadable, Link, StoredLine
+from strongroom.patterns.chain_check import (
+    ChainCheck,
+    ChainFinding,
+    ChainReport,
+    Checkpoint,
+    Finding,
+    check_file,
+    check_lines,
+)
+from strongroom.patterns.chain_format import ChainFormat, JsonFormat, LineTooLong, Linked, MalformedLine
 from strongroom.patterns.cursor import make_cursor, read_cursor
+from strongroom.patterns.digests import EMPTY_DIGEST, digest, is_digest
+from strongroom.patterns.idempotency import Idempotency, IdempotencyConflict, Once
 from strongroom.patterns.log import Log, Page
 from strongroom.patterns.mapping import OrderedMapping, UniqueMapping
 from strongroom.patterns.scoped import Faults, ScopedTable, check_scope
 from strongroom.patterns.subjects import Subject
 
 __all__ = [
+    "EMPTY_DIGEST",
+    "Appended",
+    "Chain",
+    "ChainCheck",
+    "ChainFinding",
+    "ChainFormat",
+    "ChainHeadBroken",
+    "ChainReport",
+    "Checkpoint",
+    "EntryUnreadable",
     "Faults",
+    "Finding",
+    "Idempotency",
+    "IdempotencyConflict",
+    "JsonFormat",
+    "LineTooLong",
+    "Link",
+    "Linked",
     "Log",
+    "MalformedLine",
+    "Once",
     "OrderedMapping",
     "Page",
     "ScopedTable",
+    "StoredLine",
     "Subject",
     "UniqueMapping",
+    "check_file",
+    "check_lines",
     "check_scope",
+    "digest",
+    "is_digest",
     "make_cursor",
     "read_cursor",
 ]
