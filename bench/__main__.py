@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import raw, size
+from bench import raw, scale, size
 from bench.measure import Line
 from bench.missing import Missing
 from bench.peers import PEER_CASES, SERVER_PEER_CASES
-from bench.remote import MYSQL, POSTGRES, remote_cases
+from bench.remote import DYNAMODB, ETCD, MYSQL, POSTGRES, remote_cases
 from bench.report import markdown, show
 from bench.workshop import Case, Workshop
 
@@ -23,6 +23,9 @@ CASES: tuple[Case, ...] = (
     *remote_cases(POSTGRES),
     *SERVER_PEER_CASES,
     *remote_cases(MYSQL),
+    *remote_cases(ETCD),
+    *remote_cases(DYNAMODB),
+    *scale.CASES,
 )
 
 
@@ -48,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench", description="Strongroom's benchmarks; prints a JSON line for each.")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="a group (raw, size, peers, postgres, mysql), a peer, or a benchmark"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a group (raw, size, peers, postgres, mysql, etcd, dynamodb, scale), a peer, or a benchmark",
     )
     parser.add_argument("--list", action="store_true", help="list the benchmarks and stop")
     parser.add_argument("--quick", action="store_true", help="only see that they work: the numbers mean nothing")

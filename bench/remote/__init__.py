@@ -1,6 +1,6 @@
-"""Against raw drivers, on private servers: Strongroom beside psycopg or PyMySQL, on one server, with the same tables.
+"""Against raw drivers, on private servers: Strongroom beside psycopg, PyMySQL, gRPC or boto3, on one server.
 
-`raw` says what a raw connection does, `postgres` and `mysql` do it; `cases` and `logs` measure, on either.
+`raw` says what a raw connection does, `postgres`, `mysql`, `etcd` and `dynamodb` do it; `cases` and `logs` measure.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from bench.remote import cases, logs
+from bench.remote.dynamodb import DYNAMODB
+from bench.remote.etcd import ETCD
 from bench.remote.mysql import MYSQL
 from bench.remote.postgres import POSTGRES
 from bench.remote.raw import Kind
 from bench.workshop import Case
 
-KINDS: Final[dict[str, Kind]] = {kind.group: kind for kind in (POSTGRES, MYSQL)}
+KINDS: Final[dict[str, Kind]] = {kind.group: kind for kind in (POSTGRES, MYSQL, ETCD, DYNAMODB)}
 
 
 def remote_cases(kind: Kind) -> tuple[Case, ...]:
@@ -21,4 +23,4 @@ def remote_cases(kind: Kind) -> tuple[Case, ...]:
     return (*cases.cases(kind), *logs.cases(kind))
 
 
-__all__ = ["KINDS", "MYSQL", "POSTGRES", "remote_cases"]
+__all__ = ["DYNAMODB", "ETCD", "KINDS", "MYSQL", "POSTGRES", "remote_cases"]

@@ -34,7 +34,7 @@ def _filled(shop: Workshop, running: Running, rows: int) -> tuple[Engine, str]:
     """A room with rows in it, and its store's name."""
     store = shop.name("store")
     room = running.room(shop, store)
-    fill(room, rows)
+    fill(room, rows, batch=running.kind.batch)
     running.admin.tidy(store)
     return room, store
 
@@ -67,7 +67,7 @@ def point_read(kind: Kind, shop: Workshop) -> Iterator[Line]:
         for id in itertools.islice(ids, n):
             read(id)
 
-    yield from _line(kind, shop, "point read", Side(ours), Side(theirs), at_most(1.4))
+    yield from _line(kind, shop, "point read", Side(ours), Side(theirs), kind.read_goal)
 
 
 def point_reads(kind: Kind, shop: Workshop) -> Iterator[Line]:
@@ -86,7 +86,13 @@ def point_reads(kind: Kind, shop: Workshop) -> Iterator[Line]:
 
     crew = shop.crew(READERS)
     yield from _line(
-        kind, shop, f"point read, {READERS} threads", crew.side(ours), crew.side(theirs), at_most(1.4), threads=READERS
+        kind,
+        shop,
+        f"point read, {READERS} threads",
+        crew.side(ours),
+        crew.side(theirs),
+        kind.read_goal,
+        threads=READERS,
     )
 
 
@@ -126,7 +132,7 @@ def transaction(kind: Kind, shop: Workshop) -> Iterator[Line]:
             raw.change(id)
 
     bench = "write transaction, one caller"
-    yield from _line(kind, shop, bench, Side(ours), Side(theirs), at_most(1.3))
+    yield from _line(kind, shop, bench, Side(ours), Side(theirs), kind.transaction_goal)
 
 
 class _Inserts:
@@ -142,9 +148,7 @@ class _Inserts:
 
     def connections(self) -> int:
         """How many the room has by now, with what it was asked for up to here."""
-        found = self.room.describe()["connections_open"]
-        assert isinstance(found, int)
-        return found
+        return self._running.kind.connections(self.room)
 
     def ours(self, _caller: int, n: int) -> None:
         for _ in range(n):
@@ -169,7 +173,7 @@ class _Inserts:
 def durable_insert(kind: Kind, shop: Workshop) -> Iterator[Line]:
     inserts = _Inserts(kind, shop)
     bench = "durable insert, one caller"
-    yield from _line(kind, shop, bench, alone(inserts.ours), alone(inserts.theirs(1)), at_most(1.3))
+    yield from _line(kind, shop, bench, alone(inserts.ours), alone(inserts.theirs(1)), kind.insert_goal)
 
 
 def writers(kind: Kind, shop: Workshop) -> Iterator[Line]:
@@ -207,7 +211,7 @@ def _against_as_many(kind: Kind, shop: Workshop, inserts: _Inserts, bench: str, 
     """The line of a side that has written, against as many raw connections as it needed for that."""
     connections = inserts.connections()
     theirs = shop.crew(connections).side(inserts.theirs(connections))
-    yield from _line(kind, shop, bench, ours, theirs, at_least(3), raw_connections=connections)
+    yield from _line(kind, shop, bench, ours, theirs, kind.writers_goal, raw_connections=connections)
 
 
 def cases(kind: Kind) -> tuple[Case, ...]:

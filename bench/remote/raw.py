@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import strongroom
+from bench.measure import Goal, at_least, at_most
 from bench.missing import Missing
 from bench.tables import ENTRIES, JOBS, QUEUE, SCHEMA, entry, job
 from bench.workshop import Workshop
@@ -104,6 +105,13 @@ class Kind(ABC):
     """A kind of server: the group of its benchmarks, and how one is started, addressed and connected to."""
 
     group: str
+    batch: int = 5_000
+    """How many rows it takes in one transaction, when a store is filled."""
+    read_goal: Goal = at_most(1.4)
+    transaction_goal: Goal = at_most(1.3)
+    insert_goal: Goal = at_most(1.3)
+    writers_goal: Goal = at_least(3)
+    """Of many callers at once, against raw connections that write one by one."""
 
     @abstractmethod
     def start(self) -> Server:
@@ -120,6 +128,12 @@ class Kind(ABC):
     @abstractmethod
     def administer(self, address: str) -> Admin:
         """A connection beside the measurements."""
+
+    def connections(self, room: Engine) -> int:
+        """How many connections a room has by now, with what it was asked for up to here."""
+        found = room.describe()["connections_open"]
+        assert isinstance(found, int)
+        return found
 
     def running(self, shop: Workshop) -> Running:
         """The run's server of this kind, started when it is first asked for."""

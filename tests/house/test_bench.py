@@ -70,7 +70,7 @@ def test_the_list_names_every_group() -> None:
     ended = bench("--list")
     assert ended.returncode == 0
     groups = {line.split()[0] for line in ended.stdout.splitlines()}
-    assert groups == {"raw", "size", "peers", "postgres", "mysql"}
+    assert groups == {"raw", "size", "peers", "postgres", "mysql", "etcd", "dynamodb", "scale"}
 
 
 @pytest.mark.slow
@@ -87,8 +87,16 @@ def test_a_quick_run_prints_a_json_line_for_each_measurement(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("group", "kind"), [("postgres", "postgres"), ("mysql", "mariadb")])
-def test_a_quick_run_measures_both_sides_on_a_private_server(group: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("group", "kind", "flush"),
+    [
+        ("postgres", "postgres", "fsync=on"),
+        ("mysql", "mariadb", "innodb_flush_log_at_trx_commit=1"),
+        ("etcd", "etcd", "fsync of its log for every commit"),
+        ("dynamodb", "dynamodb", "in memory, nothing is flushed"),
+    ],
+)
+def test_a_quick_run_measures_both_sides_on_a_private_server(group: str, kind: str, flush: str) -> None:
     need(kind)
     ended = bench("--quick", f"{group} transaction", f"{group} log")
     assert ended.returncode == 0, ended.stderr
@@ -98,4 +106,4 @@ def test_a_quick_run_measures_both_sides_on_a_private_server(group: str, kind: s
     for line in lines:
         assert line["ours"] > 0
         assert line["raw"] > 0
-        assert "fsync=on" in line["server"] or "innodb_flush_log_at_trx_commit=1" in line["server"]
+        assert flush in line["server"]
