@@ -23,6 +23,7 @@ BUILT_IN: Final = (
     "strongroom.domains.stovepipe",
     "strongroom.domains.changes",
     "strongroom.domains.runners",
+    "strongroom.domains.dispatch",
     "strongroom.validator.records",
 )
 """The modules of the built-in domains; each has a `SUBJECT`."""
