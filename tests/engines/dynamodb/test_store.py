@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import CredentialRetrievalError, UnauthorizedSSOTokenError
 
 import strongroom
 from servers.dynamodb import DynamoAddress
@@ -13,10 +14,11 @@ from strongroom.conformance.threads import errors_of, together
 from strongroom.domains import stovepipe
 from strongroom.engine import Transaction
 from strongroom.engines.dynamodb import DynamoEngine, service
+from strongroom.engines.dynamodb.faults import translate
 from strongroom.engines.dynamodb.places import key_of, place_of
 from strongroom.engines.dynamodb.transactions import _check
-from strongroom.errors import Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
-from tests.engines.dynamodb.calls import Calls, refusal
+from strongroom.errors import CommitUnknown, Corrupt, InvalidArgument, StrongroomError, TooLarge, Unavailable
+from tests.engines.dynamodb.calls import Calls, lost, refusal
 from tests.engines.shelf import BOOKS, COVERS, LOANS, Book, Cover, Loan
 
 WRITE = "TransactWriteItems"
@@ -245,10 +247,34 @@ def test_without_credentials_the_fault_says_where_they_are_looked_for(
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedClientException"])
-def test_credentials_that_are_refused_are_said_to_be(store: DynamoEngine, code: str) -> None:
-    Calls(store).answer("GetItem", refusal(code))
-    with pytest.raises(Unavailable, match=code):
+def test_credentials_that_are_refused_are_a_wrong_call_that_no_retry_helps(store: DynamoEngine, code: str) -> None:
+    """As a wrong password is on every other server."""
+    calls = Calls(store)
+    calls.answer("GetItem", refusal(code))
+    calls.answer(WRITE, refusal(code))
+    with pytest.raises(InvalidArgument, match=code) as told:
         store.get(BOOKS, "maps", "atlas")
+    with pytest.raises(InvalidArgument, match=code):
+        store.put(COVERS, Cover("atlas", b""))
+    assert not told.value.retryable
+    assert calls.names.count("GetItem") == calls.names.count(WRITE) + 1 == 2, "a put looks at its guard first"
+    assert store.get(COVERS, "atlas") is None
+
+
+def test_credentials_that_are_refused_behind_a_lost_answer_leave_the_outcome_unknown(store: DynamoEngine) -> None:
+    calls = Calls(store)
+    calls.answer(WRITE, lost, refusal("ExpiredTokenException"))
+    calls.answer("PutItem", refusal("ExpiredTokenException"))
+    with pytest.raises(CommitUnknown) as told:
+        store.put(COVERS, Cover("atlas", b""))
+    assert store.resolve(told.value.token)
+    assert store.get(COVERS, "atlas") == Cover("atlas", b"")
+
+
+def test_credentials_that_cannot_be_had_just_now_are_worth_another_try() -> None:
+    told = translate(CredentialRetrievalError(provider="iam-role", error_msg="no answer"))
+    assert isinstance(told, Unavailable)
+    assert isinstance(translate(UnauthorizedSSOTokenError()), InvalidArgument)
 
 
 def test_another_program_s_table_is_left_alone(dynamodb: DynamoAddress, store: DynamoEngine) -> None:

@@ -10,10 +10,13 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     ConnectTimeoutError,
+    CredentialRetrievalError,
     EndpointConnectionError,
     HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
 )
 
 from strongroom.errors import InvalidArgument, StrongroomError, TooLarge, Unavailable
@@ -44,6 +47,7 @@ _CREDENTIALS: Final = frozenset(
         "AccessDeniedException",
         "ExpiredTokenException",
         "IncompleteSignature",
+        "IncompleteSignatureException",
         "InvalidSignatureException",
         "MissingAuthenticationTokenException",
         "UnrecognizedClientException",
@@ -111,8 +115,12 @@ def translate(fault: Exception) -> StrongroomError:
         return InvalidArgument(
             "DynamoDB: boto3 finds no credentials: give them by its own chain (environment, ~/.aws, the machine's role)"
         )
+    if isinstance(fault, SSOError | TokenRetrievalError):
+        return InvalidArgument("DynamoDB: boto3's login has ended: log in again")
+    if isinstance(fault, CredentialRetrievalError):  # whoever hands them out may do so a moment later
+        return Unavailable("DynamoDB: boto3 could not get credentials just now; nothing was kept")
     if code in _CREDENTIALS:
-        return Unavailable(f"DynamoDB refuses these credentials ({code}); nothing was kept")
+        return InvalidArgument(f"DynamoDB refuses these credentials, or what they are to be used for ({code})")
     if code in _FULL:
         return Unavailable(f"DynamoDB: a limit of the table is reached ({code}); nothing was kept")
     if code == "ResourceNotFoundException":
