@@ -38,8 +38,8 @@ T = TypeVar("T")
 RETRIES: Final = Backoff(attempts=100, first_ms=20, cap_ms=400)
 """How often functions run that lose to rivals, and how long they wait. Whoever has just won knows the guard, and wins
 again more easily; who has lost reads it anew, and each try is paid for: hurrying helps nobody. Of four processes that
-append to one log, one lost 25 times in a row, and an append took 3 to 4 requests instead of 2. With pauses of 5 to 60 ms
-it was 5 requests, fewer appends, and as long a wait.
+append to one log, one lost 25 times in a row, and an append took 3 to 4 requests instead of 2. With pauses of 5 to
+60 ms it was 5 requests, fewer appends, and as long a wait.
 """
 _READS: Final = 48
 """How often a function reads until nothing has changed meanwhile; to wait would only let more change."""
