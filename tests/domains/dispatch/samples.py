@@ -85,14 +85,21 @@ def state_of(engine: Engine, tables: tuple[AnyTable, ...]) -> dict[str, list[Rec
     return {table.name: engine.scan(table, limit=10_000) for table in tables}
 
 
-def put_row(engine: Engine, table: AnyTable, record: Record) -> None:
-    """Put a new row as an intruder would who can write the whole store: soundly sealed, past every rule of the domain.
+def insert_row(engine: Engine, table: AnyTable, record: Record) -> None:
+    """Put in a new row as an intruder would who can write the store: soundly sealed, past every rule of the domain."""
+    row = _sealed(table, record)
+    assert engine._write(lambda rows: rows.insert(table, table.key_of(row), row), lambda: False)
 
-    In the memory engine, which guards no rows, it may also take the place of another.
-    """
-    ruleless: Any = type(table)(table.name, table.record, key=table.key_names, scope=table.scope)
-    row = RowCodec(ruleless, Sealer()).encode(record)
+
+def overwrite_row(engine: Engine, table: AnyTable, record: Record) -> None:
+    """Put a row over another as an intruder would; only the memory engine guards no rows."""
+    row = _sealed(table, record)
     engine._write(lambda rows: rows.put(table, table.key_of(row), row), lambda: False)
+
+
+def _sealed(table: AnyTable, record: Record) -> Any:
+    ruleless: Any = type(table)(table.name, table.record, key=table.key_names, scope=table.scope)
+    return RowCodec(ruleless, Sealer()).encode(record)
 
 
 @contextlib.contextmanager

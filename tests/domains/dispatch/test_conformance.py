@@ -43,7 +43,7 @@ from tests.domains.dispatch.samples import (
     broken_seals,
     completed,
     failed,
-    put_row,
+    insert_row,
     state_of,
 )
 
@@ -237,7 +237,7 @@ def test_a_completion_without_its_one_record_line_is_not_recorded(yard: Yard, re
 
 def test_chain_entries_are_read_in_their_order_whatever_order_they_were_made_in(yard: Yard) -> None:
     for sequence in (11, 2, 9, 1, 10, 3, 8, 4, 7, 5, 6):
-        put_row(yard.engine, CHAIN_LINES, ChainLine(WORKSPACE, sequence, b"%d" % sequence))
+        insert_row(yard.engine, CHAIN_LINES, ChainLine(WORKSPACE, sequence, b"%d" % sequence))
     page = yard.workspace.chain.page(limit=4)
     assert (page.lines, page.last) == ([b"1", b"2", b"3", b"4"], 4)
     page = yard.workspace.chain.page(after=7)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
 from strongroom.errors import InvalidArgument
 from strongroom.records import MAX_INTEGER, MAX_LIMIT
 
+S = TypeVar("S", bound=StrEnum)
 T = TypeVar("T")
 
 QUERY_BYTES: Final = 200
@@ -37,6 +39,14 @@ def check_page(after: int, limit: int, q: str = "") -> None:
         raise InvalidArgument(f"a limit is an integer from 1 to {MAX_LIMIT}")
     if len(q.encode(errors="surrogatepass")) > QUERY_BYTES:
         raise InvalidArgument(f"a text to search for has at most {QUERY_BYTES} bytes")
+
+
+def one_of(states: type[S], state: S | None) -> S | None:
+    """The state that a listing is to show, None for all; `InvalidArgument` for a text that is no state."""
+    try:
+        return None if state is None else states(state)
+    except ValueError:
+        raise InvalidArgument("a state is one of " + ", ".join(member.value for member in states)) from None
 
 
 def walk(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from strongroom.domains.dispatch.contract import Bound, Reads, Update
 from strongroom.domains.dispatch.faults import Absent, Conflict, Refused
 from strongroom.domains.dispatch.journal import EXAMINED, PAGE, RUNNER, Actor, Concerns
-from strongroom.domains.dispatch.listings import Listing, check_page, walk
+from strongroom.domains.dispatch.listings import Listing, check_page, one_of, walk
 from strongroom.domains.dispatch.port import ReadPort
 from strongroom.domains.dispatch.records import REASON_BYTES
 from strongroom.domains.dispatch.texts import cut_bytes, new_id
@@ -135,7 +135,7 @@ class OccurrenceStore:
     ) -> Listing[Occurrence]:
         """Some occurrences of a trigger, newest first; cursor and limit are those of `RunStore.list`."""
         check_page(after, limit)
-        wanted = None if state is None else OccurrenceState(state)
+        wanted = one_of(OccurrenceState, state)
 
         def read(reads: Reads) -> Listing[Occurrence]:
             def chunk(before: int, size: int) -> list[Occurrence]:

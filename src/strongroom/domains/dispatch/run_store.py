@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from strongroom.domains.dispatch.contract import Bound, Reads, Requested
 from strongroom.domains.dispatch.journal import EXAMINED, PAGE
-from strongroom.domains.dispatch.listings import Listing, check_page, walk
+from strongroom.domains.dispatch.listings import Listing, check_page, one_of, walk
 from strongroom.domains.dispatch.records import JOB_RUNS, JOBS, OUTCOMES, QUEUED, RUNNING, Outcome
 from strongroom.domains.dispatch.runs import Place, Run, RunSummary, find_places, state_of, summarize
 from strongroom.domains.dispatch.words import RunState
@@ -57,7 +57,7 @@ class RunStore:
         for an argument out of range, and `Unreadable`: then no partial page.
         """
         check_page(after, limit, q)
-        wanted = None if state is None else RunState(state)
+        wanted = one_of(RunState, state)
         if job:
             JOBS.check_value("id", job)
 
