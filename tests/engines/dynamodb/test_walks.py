@@ -83,6 +83,20 @@ def test_a_walk_comes_through_beside_writers_who_never_rest_and_shows_one_moment
             reader.delete(LOANS, "maps", row.title)
 
 
+@pytest.mark.parametrize("deletes", [False, True])
+@pytest.mark.parametrize("limit", [4, 50])
+def test_a_count_comes_through_beside_writers_who_never_rest(open_store: Open, limit: int, deletes: bool) -> None:
+    reader, *others = [open_store() for _ in range(4)]
+    calls = Calls(reader)
+    writers = Restless(others, 1, deletes=deletes)
+    calls.answer("Query", *[writers.behind] * 1000)
+    calls.answer("TransactGetItems", *[writers.before] * 1000)
+    begun = len(writers.states) - 1
+    found = reader.count(LOANS, "maps", limit=limit)
+    calls.answer_no_more()
+    assert found in {min(len(state), limit) for state in writers.states[begun:]}
+
+
 def test_a_transaction_that_a_walk_saw_in_part_is_seen_whole(open_store: Open) -> None:
     reader, *others = [open_store() for _ in range(4)]
     numbers = itertools.count()

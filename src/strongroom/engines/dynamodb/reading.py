@@ -131,6 +131,10 @@ class Reading(Rows):
         self._store.tables.know(table)
         self._walks += 1
         wanted = KeyRange(prefix, None, False, None, False, limit)
+        if self._restless:
+            found = self._at_a_moment(table, wanted)
+            if found is not None:
+                return len(found)
         whole = encode_key(table, prefix)
         total = 0
         for partition, scope, _ in self._partitions(table, wanted):
