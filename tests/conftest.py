@@ -52,7 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave each test that takes a room one of the servers: always the same, and each server about as many."""
+    """Leave each test that takes a room one of the servers: always the same, and each server about as many.
+
+    What is marked `every_room` keeps them all."""
     if config.getoption("every_room"):
         return
     names = sorted(SERVERS)
@@ -60,7 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left: list[pytest.Item] = []
     for item in items:
         kind = str(item.callspec.params.get("room")) if hasattr(item, "callspec") else ""
-        chosen = kind not in SERVERS or names[crc32(item.nodeid.replace(kind, "").encode()) % len(names)] == kind
+        every = kind not in SERVERS or item.get_closest_marker("every_room") is not None
+        chosen = every or names[crc32(item.nodeid.replace(kind, "").encode()) % len(names)] == kind
         (kept if chosen else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept

@@ -95,6 +95,7 @@ def test_a_count_that_a_policys_write_confirms_is_the_one_of_that_moment(store: 
     assert (counted.kept, counted.wrong) == (ROUNDS, [])
 
 
+@pytest.mark.every_room
 def test_a_count_that_a_runner_roots_write_confirms_is_the_one_of_that_moment(store: Store, beside: Store) -> None:
     counted = Counted()
     beside.put_host(a_host())
@@ -109,6 +110,7 @@ def test_a_count_that_a_runner_roots_write_confirms_is_the_one_of_that_moment(st
     assert (counted.kept, counted.wrong) == (ROUNDS, [])
 
 
+@pytest.mark.every_room
 @pytest.mark.parametrize("fence", ["active", "uncleaned"])
 def test_either_the_attempt_is_first_or_the_policys_change_and_never_both(
     store: Store, beside: Store, fence: str
@@ -151,6 +153,7 @@ def test_of_two_who_read_the_same_revision_one_wins(store: Store, beside: Store)
         assert store.policy("p-1") == beside.policy("p-1") == policy
 
 
+@pytest.mark.every_room
 def test_of_two_who_want_the_same_slot_one_gets_it(store: Store, beside: Store) -> None:
     for slot in range(1, ROUNDS + 1):
         mine, theirs = an_attempt(f"mine-{slot}", slot=slot), an_attempt(f"theirs-{slot}", slot=slot)
@@ -162,6 +165,7 @@ def test_of_two_who_want_the_same_slot_one_gets_it(store: Store, beside: Store) 
         assert kept in store.slot_leases_for_policy("p-1")
 
 
+@pytest.mark.every_room
 def test_allocators_together_get_every_slot_once(store: Store, beside: Store) -> None:
     def allocate(mine: Store, name: str) -> list[int | None]:
         return [mine.allocate_slot("p-1", named(f"{name}-{number}")).workspace_slot for number in range(ROUNDS)]
