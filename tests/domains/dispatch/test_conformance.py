@@ -22,6 +22,7 @@ from strongroom.domains import dispatch
 from strongroom.domains.dispatch import (
     Claim,
     Conflict,
+    Ending,
     EndState,
     JournalKind,
     Refused,
@@ -29,7 +30,9 @@ from strongroom.domains.dispatch import (
     RunState,
     Taken,
     Unreadable,
+    new_id,
 )
+from strongroom.domains.dispatch.contract import Bound
 from strongroom.domains.dispatch.port import WritePort
 from strongroom.domains.dispatch.records import CHAIN_LINES, RELEASES, SUBMISSIONS, ChainLine
 from strongroom.domains.dispatch.trigger_records import SCHEMA
@@ -308,88 +311,114 @@ def test_a_replay_is_answered_and_written_once(yard: Yard) -> None:
     assert state_of(yard.engine, SCHEMA.tables) == before
 
 
-def _move_queue(yard: Yard) -> None:
-    yard.submit("k")
-
-
-def _move_claim(yard: Yard) -> None:
-    assert yard.dispatcher.claim()
-
-
-def _move_take_over(yard: Yard) -> None:
+def _take_over(yard: Yard) -> None:
     assert yard.workspace.dispatcher(lease_ms=1).take_over()
 
 
-def _move_expire(yard: Yard) -> None:
+def _expire(yard: Yard) -> None:
     queued = yard.workspace.read(lambda reads: reads.oldest_queued())
     assert queued is not None
     yard.workspace.update(lambda update: update.end_run(queued, failed()))
 
 
-def _move_complete(yard: Yard) -> None:
-    (running,) = yard.workspace.read(lambda reads: reads.running_runs())
-    yard.workspace.update(lambda update: update.end_run(running, completed()))
+def _finish(ending: Ending) -> Callable[[Yard], object]:
+    def finish(yard: Yard) -> None:
+        running = yard.workspace.read(lambda reads: reads.running_runs())[0]
+        yard.workspace.update(lambda update: update.end_run(running, ending))
+
+    return finish
 
 
-def _move_interrupt(yard: Yard) -> None:
-    assert yard.workspace.dispatcher().restart().interrupted
+def _interrupt(yard: Yard) -> None:
+    assert len(yard.workspace.dispatcher().restart().interrupted) == 1
 
 
-def _move_release(yard: Yard) -> None:
-    yard.workspace.releases.save(a_release("release_2"))
+def _a_release(yard: Yard) -> None:
+    yard.workspace.releases.save(a_release(new_id("release_")))
 
 
-def _move_job(yard: Yard) -> None:
-    yard.workspace.jobs.create("second", "release_2")
+def _newest(yard: Yard) -> str:
+    return next(entry.release for entry in reversed(yard.entries()) if entry.kind is JournalKind.RELEASE_PREVIEWED)
 
 
-def _move_trigger(yard: Yard) -> None:
-    yard.workspace.triggers.create(yard.job.id, "schedule")
+def _receive(yard: Yard) -> None:
+    trigger = yard.workspace.triggers.create(yard.job.id, "schedule")
+    yard.workspace.occurrences.receive(trigger.id, "once")
 
 
-def test_a_change_of_state_and_its_entry_are_never_parted(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each write of each move is made to fail in turn: neither a state without its entry is kept, nor the reverse."""
+def _prepare(yard: Yard) -> None:
+    received = next(entry.occurrence for entry in reversed(yard.entries()) if entry.occurrence)
+    states = dispatch.OccurrenceState
+    yard.workspace.occurrences.move(received, states.PREPARING, expect=states.RECEIVED)
+
+
+MOVES: dict[str, tuple[Callable[[Yard], object], Callable[[Yard], object]]] = {
+    "queue": (lambda yard: None, lambda yard: yard.submit()),
+    "claim": (lambda yard: yard.submit(), lambda yard: yard.claim()),
+    "complete": (lambda yard: (yard.submit(), yard.claim()), _finish(completed())),
+    "fail": (lambda yard: (yard.submit(), yard.claim()), _finish(failed())),
+    "take over": (lambda yard: (yard.submit(), yard.workspace.dispatcher(lease_ms=1).claim()), _take_over),
+    "interrupt": (lambda yard: (yard.submit(), yard.claim()), _interrupt),
+    "expire": (lambda yard: yard.submit(), _expire),
+    "release": (lambda yard: None, _a_release),
+    "job": (_a_release, lambda yard: yard.workspace.jobs.create("second", _newest(yard))),
+    "prepare": (_receive, _prepare),
+    "trigger": (lambda yard: None, lambda yard: yard.workspace.triggers.create(yard.job.id, "schedule")),
+}
+"""What changes a state: how to come to where it can, and the change, which the journal tells in one entry."""
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_change_of_state_and_its_entry_are_never_parted(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each write of each transaction is made to fail in turn: no state without its entry is kept, nor the reverse."""
 
     class Stop(Exception):
         pass
 
-    def stopping(original: Callable[..., object], failing: int) -> Callable[..., object]:
+    clock = count(1_000_000, 1_000)
+    monkeypatch.setattr(WritePort, "now", lambda self: next(clock))
+    commits = [0]
+    update = Bound.update
+
+    def committed(self: Bound, change: Callable[[dispatch.Update], T]) -> T:
+        result = update(self, change)
+        commits[0] += 1
+        return result
+
+    monkeypatch.setattr(Bound, "update", committed)
+
+    def stopping(original: Callable[..., object], transaction: int, failing: int) -> Callable[..., object]:
         def write(self: Any, *args: object, **kwargs: object) -> object:
             self.writes = getattr(self, "writes", 0) + 1
-            if self.writes == failing:  # of each transaction, every time that it is run
+            if (commits[0], self.writes) == (transaction, failing):  # the same each time that it is run
                 raise Stop
             return original(self, *args, **kwargs)
 
         return write
 
-    clock = count(1_000_000, 1_000)
-    monkeypatch.setattr(WritePort, "now", lambda self: next(clock))
-    leased = yard.workspace.dispatcher("leased", lease_ms=1)
-    moves: list[tuple[Callable[[], object], Callable[[Yard], None]]] = [
-        (lambda: None, _move_queue),
-        (lambda: None, _move_claim),
-        (lambda: None, _move_complete),
-        (lambda: (yard.submit(), leased.claim()), _move_take_over),
-        (lambda: None, _move_interrupt),
-        (lambda: yard.submit(), _move_expire),
-        (lambda: None, _move_release),
-        (lambda: None, _move_job),
-        (lambda: None, _move_trigger),
-    ]
-    for prepare, move in moves:
-        prepare()
+    prepare, move = MOVES[name]
+    for transaction in count():
+        prepare(yard)
         before = _whole(yard)
-        for failing in range(1, 40):
+        for failing in count(1):
+            commits[0] = 0
             with monkeypatch.context() as patch:
-                for name in ("insert", "update", "delete"):
-                    patch.setattr(WritePort, name, stopping(getattr(WritePort, name), failing))
+                for operation in ("insert", "update", "put", "delete"):
+                    stopped = stopping(getattr(WritePort, operation), transaction, failing)
+                    patch.setattr(WritePort, operation, stopped)
                 try:
                     move(yard)
                 except Stop:
                     assert _whole(yard) == before
                 else:
                     break
-        assert _whole(yard) != before
+        after = _whole(yard)
+        assert len(after["dispatch_journal"]) == len(before["dispatch_journal"]) + 1
+        assert after | {"dispatch_journal": before["dispatch_journal"]} != before
+        if failing == 1:
+            return  # there is no such transaction any more
 
 
 def _whole(yard: Yard) -> dict[str, list[Any]]:

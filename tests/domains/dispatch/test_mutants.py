@@ -1,0 +1,453 @@
+"""Each safeguard of the store, broken once: the case of the conformance suite that is named for it notices.
+
+The first seventeen are those of the contract that this domain is written after, as its own store breaks them; then two
+that were found in its review, and what is ours: fencing, the pair of state and entry, exact lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strongroom
+from strongroom.conformance.mutants.patching import Patches
+from strongroom.domains import dispatch
+from strongroom.domains.dispatch import dispatcher, transitions
+from strongroom.domains.dispatch.chain_store import ChainPage, ChainStore
+from strongroom.domains.dispatch.contract import Bound, Reads, Update
+from strongroom.domains.dispatch.dispatcher import Dispatcher
+from strongroom.domains.dispatch.faults import READ_FAULTS, Taken
+from strongroom.domains.dispatch.journal import Moment
+from strongroom.domains.dispatch.port import WritePort
+from strongroom.domains.dispatch.records import CHAIN_LINES, QUEUED, RUNNING
+from strongroom.errors import AlreadyExists
+from strongroom.patterns import Idempotency
+from strongroom.records import Table
+from tests.domains.dispatch import test_conformance as suite
+from tests.domains.dispatch import test_dispatchers, test_submissions
+from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard
+
+Case = Callable[..., None]
+Break = Callable[[Patches], None]
+MUTANTS: dict[str, tuple[Break, Case]] = {}
+
+
+def caught_by(case: Case) -> Callable[[Break], Break]:
+    def register(broken: Break) -> Break:
+        MUTANTS[broken.__name__] = (broken, case)
+        return broken
+
+    return register
+
+
+# 1 and 14: an update's expected state is not looked at
+
+
+@caught_by(suite.test_a_run_that_was_read_as_queued_is_claimed_once)
+def claim_expects_nothing(patch: Patches) -> None:
+    def start(moment: Moment, queued: Any, holder: str, lease_ms: int | None) -> Any:
+        moment.port.delete(QUEUED, moment.workspace, queued.number)
+        for row in moment.port.scan(RUNNING, moment.workspace, limit=100):
+            moment.port.delete(RUNNING, moment.workspace, row.number, expect=row)
+        moment.port.insert(QUEUED, queued)
+        return start_run(moment, queued, holder, lease_ms)
+
+    start_run = transitions.start_run
+    patch.function(start_run, start)
+
+
+@caught_by(suite.test_a_claim_is_ended_once_and_by_its_own_token_alone)
+def finish_expects_no_token(patch: Patches) -> None:
+    patch.method(Dispatcher, "_held", staticmethod(lambda running, claim: running or claim.running))
+
+
+# 2 and 15: claims are not exclusive
+
+
+@caught_by(suite.test_concurrent_claimers_are_granted_every_run_once_and_none_is_lost)
+def queue_read_outside_the_transaction(patch: Patches) -> None:
+    """What waits is read before the transaction, and taken from there whatever has become of it."""
+
+    def claim(self: Any, limit: int = 1) -> Any:
+        reads = self._bound.reads(self._bound.engine)
+        waiting = reads.queued_runs(limit)
+
+        def change(update: Update) -> Any:
+            claims = []
+            for queued in waiting:
+                asked = update.submission(queued.run)
+                if not update.moment.port.delete(QUEUED, update.workspace, queued.number):
+                    update.moment.port.delete(RUNNING, update.workspace, queued.number)
+                update.moment.port.insert(QUEUED, queued)
+                running = transitions.start_run(update.moment, queued, self.holder, None)
+                claims.append(dispatch.Claim(asked, running))
+            return claims or update.abandon([])
+
+        return self._bound.update(change)
+
+    patch.method(Dispatcher, "claim", claim)
+
+
+# 3: a run is claimed in any state
+
+
+@caught_by(test_dispatchers.test_a_dead_dispatcher_s_run_is_taken_over_and_its_late_finish_refused)
+def live_leases_taken_over(patch: Patches) -> None:
+    running_runs = Reads.running_runs
+    over = lambda self, limit=10_000: [row.replace(until_ms=1) for row in running_runs(self, limit)]  # noqa: E731
+    patch.method(Reads, "running_runs", over)
+    patch.function(
+        transitions.take_over_run,
+        lambda moment, running, holder, lease: transitions.extend_lease(
+            moment, moment.port.get(RUNNING, moment.workspace, running.number), lease
+        ),
+    )
+
+
+# 4: create-once
+
+
+@caught_by(suite.test_a_run_is_queued_once_under_its_id_and_once_under_its_request_key)
+def request_key_not_held(patch: Patches) -> None:
+    def insert(self: Any, table: Table[Any], record: Any) -> None:
+        try:
+            original(self, table, record)
+        except AlreadyExists:
+            if table.name != "dispatch_requests":
+                raise
+
+    original = WritePort.insert
+    patch.method(WritePort, "insert", insert)
+
+
+@caught_by(suite.test_a_release_is_created_once)
+def second_release_passed_over_in_silence(patch: Patches) -> None:
+    """As INSERT OR IGNORE does, which is the review's variant."""
+
+    def insert(self: Any, table: Table[Any], record: Any) -> None:
+        try:
+            original(self, table, record)
+        except AlreadyExists:
+            return
+
+    original = WritePort.insert
+    patch.method(WritePort, "insert", insert)
+
+
+# 5: what is taken is not called so
+
+
+@caught_by(suite.test_a_release_is_created_once)
+def taken_not_named(patch: Patches) -> None:
+    def create(self: Update, release: Any) -> Any:
+        try:
+            return original(self, release)
+        except Taken as fault:
+            raise AlreadyExists(str(fault)) from fault
+
+    original = Update.create_release
+    patch.method(Update, "create_release", create)
+
+
+# 6 and 7: a failed commit
+
+
+@caught_by(suite.test_a_commit_that_fails_is_durability_and_never_a_success)
+def failed_commit_ignored(patch: Patches) -> None:
+    def update(self: Bound, change: Any) -> Any:
+        kept: list[Any] = []
+
+        def noted(inner: Update) -> Any:
+            kept[:] = [change(inner)]
+            return kept[0]
+
+        try:
+            return original(self, noted)
+        except dispatch.Durability:
+            return kept[0]
+
+    original = Bound.update
+    patch.method(Bound, "update", update)
+
+
+@caught_by(suite.test_a_commit_that_fails_is_durability_and_never_a_success)
+def failed_commit_not_named(patch: Patches) -> None:
+    def update(self: Bound, change: Any) -> Any:
+        return self.engine.write(lambda tx: change(Update(Moment(WritePort(tx), self.workspace, self.owner))))
+
+    patch.method(Bound, "update", update)
+
+
+# 8, 9 and the review's newest-first: orders
+
+
+@caught_by(suite.test_the_queue_is_served_in_the_order_in_which_runs_were_queued)
+def queue_by_id(patch: Patches) -> None:
+    def by_id(self: Reads, limit: int = 10_000) -> Any:
+        return sorted(original(self), key=lambda queued: queued.run)[:limit]
+
+    original = Reads.queued_runs
+    patch.method(Reads, "queued_runs", by_id)
+
+
+@caught_by(suite.test_the_queue_is_served_in_the_order_in_which_runs_were_queued)
+def running_by_id(patch: Patches) -> None:
+    def by_id(self: Reads, limit: int = 10_000) -> Any:
+        return sorted(original(self), key=lambda running: running.run)[:limit]
+
+    original = Reads.running_runs
+    patch.method(Reads, "running_runs", by_id)
+
+
+@caught_by(suite.test_the_queue_is_served_in_the_order_in_which_runs_were_queued)
+def queue_newest_first(patch: Patches) -> None:
+    def newest(self: Reads, limit: int = 10_000) -> Any:
+        return self.port.scan(QUEUED, self.workspace, limit=limit, reverse=True)
+
+    patch.method(Reads, "queued_runs", newest)
+
+
+# 10: the lock
+
+
+@caught_by(suite.test_one_engine_holds_an_exclusive_store)
+def exclusive_store_shared(patch: Patches) -> None:
+    shared = strongroom.open
+    patch.function(shared, lambda url, **options: shared(url.replace("?exclusive=1", ""), **options))
+
+
+# 11 and 13: the order of the chain
+
+
+@caught_by(suite.test_chain_entries_are_read_in_their_order_whatever_order_they_were_made_in)
+def chain_read_in_the_order_of_its_lines(patch: Patches) -> None:
+    def page(self: Any, *, after: int = 0, limit: int = 1000) -> ChainPage:
+        rows = sorted(self._bound.engine.scan(CHAIN_LINES, limit=10_000), key=lambda row: row.line)
+        rows = [row for row in rows if row.sequence > after][:limit]
+        return ChainPage([row.line for row in rows], rows[-1].sequence if rows else after)
+
+    patch.method(ChainStore, "page", page)
+
+
+# 12: atomicity
+
+
+@caught_by(suite.test_a_transaction_that_fails_keeps_nothing)
+def transaction_kept_though_it_failed(patch: Patches) -> None:
+    def update(self: Bound, change: Any) -> Any:
+        raised: list[BaseException] = []
+
+        def noted(inner: Update) -> Any:
+            try:
+                return change(inner)
+            except BaseException as fault:
+                raised[:] = [fault]
+
+        result = original(self, noted)
+        if raised:
+            raise raised[0]
+        return result
+
+    original = Bound.update
+    patch.method(Bound, "update", update)
+
+
+# 16 and 17: absent and unreadable are not called so
+
+
+@caught_by(suite.test_what_is_not_held_reads_absent)
+def absent_not_named(patch: Patches) -> None:
+    def held(table: Any, record: Any, key: str) -> Any:
+        if record is None:
+            raise KeyError(key)
+        return record
+
+    patch.method(Reads, "_held", staticmethod(held))
+
+
+@caught_by(suite.test_a_record_that_is_not_what_was_written_is_unreadable)
+def unreadable_not_named(patch: Patches) -> None:
+    patch.method(type(READ_FAULTS), "__exit__", lambda self, kind, fault, trace: None)
+
+
+@caught_by(suite.test_a_record_that_is_not_what_was_written_is_unreadable)
+def run_claimed_before_it_was_read(patch: Patches) -> None:
+    def claim(self: Any, update: Update, limit: int) -> Any:
+        return [
+            dispatch.Claim(None, transitions.start_run(update.moment, queued, "", None))  # type: ignore[arg-type]
+            for queued in update.queued_runs(limit)
+        ] or update.abandon([])
+
+    patch.method(Dispatcher, "_claim", claim)
+
+
+# The review's: journal outside the transaction, and a claim split from its entry
+
+
+@caught_by(suite.test_a_transaction_that_fails_keeps_nothing)
+def journal_written_outside_the_transaction(patch: Patches) -> None:
+    """An entry is kept as soon as it is written, whatever becomes of its transaction: the memory kind of mutant."""
+    record = Moment.record
+    update = Bound.update
+    kept: list[Any] = []
+
+    def noted(self: Moment, *args: Any, **given: Any) -> int:
+        kept.append((args, given))
+        return record(self, *args, **given)
+
+    def outside(self: Bound, change: Any) -> Any:
+        kept.clear()
+        try:
+            return update(self, change)
+        except strongroom.StrongroomError:
+            raise
+        except Exception:
+            entries = list(kept)
+            update(self, lambda inner: [record(inner.moment, *args, **given) for args, given in entries])
+            raise
+
+    patch.method(Moment, "record", noted)
+    patch.method(Bound, "update", outside)
+
+
+@caught_by(suite.test_a_change_of_state_and_its_entry_are_never_parted)
+def claim_split_from_its_entry(patch: Patches) -> None:
+    """The survivor of the review: the state in one transaction, its entry in the next."""
+    claim = Dispatcher.claim
+    record = Moment.record
+
+    def split(self: Any, limit: int = 1) -> Any:
+        later: list[Any] = []
+
+        def put_off(moment: Moment, *args: Any, **given: Any) -> int:
+            later.append((args, given))
+            moment._head = (moment._head or 0) + 1
+            return moment._head
+
+        with Patches() as inner:
+            inner.method(Moment, "record", put_off)
+            claims = claim(self, limit)
+        for args, given in later:
+            self._bound.update(lambda update: record(update.moment, *args, **given))  # noqa: B023
+        return claims
+
+    patch.method(Dispatcher, "claim", split)
+
+
+@caught_by(functools.partial(suite.test_a_change_of_state_and_its_entry_are_never_parted, name="complete"))
+def entry_of_an_end_left_out(patch: Patches) -> None:
+    record = Moment.record
+
+    def left_out(self: Moment, kind: Any, *args: Any, **given: Any) -> int:
+        return 0 if kind is dispatch.JournalKind.RUN_COMPLETED else record(self, kind, *args, **given)
+
+    patch.method(Moment, "record", left_out)
+
+
+# Ours
+
+
+@caught_by(suite.test_a_completion_without_its_one_record_line_is_not_recorded)
+def record_line_not_looked_at(patch: Patches) -> None:
+    patch.function(dispatch.is_record_line, lambda record: True)
+
+
+@caught_by(suite.test_the_chain_has_one_entry_for_each_completed_run_in_the_order_of_completion)
+def failed_runs_chained(patch: Patches) -> None:
+    append = transitions._append_entry
+
+    def end(moment: Moment, place: Any, ending: Any, interruption: Any = None) -> Any:
+        if ending.state is dispatch.EndState.FAILED:
+            append(moment, place.run, b"failed")
+        return original(moment, place, ending, interruption)
+
+    original = transitions.end_run
+    patch.function(original, end)
+
+
+@caught_by(suite.test_a_claim_is_one_dispatcher_s_whatever_the_clock_does)
+def lease_shortened_by_a_clock_that_steps_back(patch: Patches) -> None:
+    def extend(moment: Moment, running: Any, lease_ms: int) -> Any:
+        extended = running.replace(until_ms=moment.now + lease_ms)
+        transitions._replace(moment, running, extended)
+        return extended
+
+    patch.function(transitions.extend_lease, extend)
+
+
+@caught_by(test_dispatchers.test_a_dead_dispatcher_s_run_is_taken_over_and_its_late_finish_refused)
+def token_kept_when_a_run_is_taken_over(patch: Patches) -> None:
+    def take(moment: Moment, running: Any, holder: str, lease_ms: int) -> Any:
+        taken = original(moment, running, holder, lease_ms)
+        same = taken.replace(token=running.token)
+        transitions._replace(moment, taken, same)
+        return same
+
+    original = transitions.take_over_run
+    patch.function(original, take)
+
+
+@caught_by(test_dispatchers.test_a_restart_leaves_live_leases_alone)
+def live_leases_interrupted(patch: Patches) -> None:
+    def interrupt(self: Any, update: Update, restart: int) -> Any:
+        left = [running for running in update.running_runs() if running.token < restart]
+        for running in left:
+            transitions.end_run(update.moment, running, dispatcher._LEFT, transitions.Interruption(restart))
+        return [running.run for running in left] if left else update.abandon([])
+
+    patch.method(Dispatcher, "_interrupt", interrupt)
+
+
+@caught_by(suite.test_a_replay_is_answered_and_written_once)
+def digest_not_compared(patch: Patches) -> None:
+    def find(self: Any, reader: Any, *key: Any, digest: str) -> Any:
+        return reader.get(self.table, *key)
+
+    patch.method(Idempotency, "find", find)
+
+
+@caught_by(test_submissions.test_a_full_queue_refuses_new_requests_and_answers_old_ones)
+def queue_without_a_limit(patch: Patches) -> None:
+    patch.method(Reads, "active_runs", lambda self, limit=10_000: 0)
+
+
+@caught_by(test_submissions.test_a_full_queue_refuses_new_requests_and_answers_old_ones)
+def running_runs_not_counted(patch: Patches) -> None:
+    patch.method(Reads, "active_runs", lambda self, limit=10_000: self.port.count(QUEUED, self.workspace, limit=limit))
+
+
+@contextmanager
+def ground(folder: Path, case: Case) -> Iterator[dict[str, Any]]:
+    """What the case asks for, on a memory engine; or a folder, for a case that opens stores by itself."""
+    bound = case.keywords if isinstance(case, functools.partial) else {}
+    wanted = inspect.signature(case).parameters.keys() - bound.keys()
+    with pytest.MonkeyPatch.context() as patch, strongroom.open("memory://") as room:
+        given: dict[str, Any] = {"tmp_path": folder, "room": room, "monkeypatch": patch}
+        if "workspace" in wanted or "yard" in wanted:
+            given["workspace"] = dispatch.open(room).for_workspace(WORKSPACE, owner=OWNER)
+        if "yard" in wanted:
+            given["yard"] = Yard(given["workspace"])
+        if "hands" in wanted:
+            hands = given["hands"] = test_dispatchers.Hands()
+            patch.setattr(WritePort, "now", lambda self: hands.now)
+        given |= {"record": b"two\nlines", "step": -3_600_000, "name": "claim"}
+        yield {name: given[name] for name in wanted}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_safeguard_is_noticed(name: str, tmp_path: Path) -> None:
+    broken, case = MUTANTS[name]
+    with ground(tmp_path, case) as given:
+        case(**given)  # which passes where nothing is broken
+    with ground(tmp_path, case) as given, Patches() as patch:
+        broken(patch)
+        with pytest.raises(BaseException) as noticed:  # noqa: PT011 - whatever it is
+            case(**given)
+        assert patch.ran
+    assert not isinstance(noticed.value, KeyboardInterrupt)
