@@ -10,6 +10,7 @@ from typing import Final
 
 from strongroom.conformance.flushes import FlushCountingHarness
 from strongroom.conformance.harness import Harness
+from strongroom.conformance.harnesses.router import RouterHarness
 from strongroom.conformance.mutants.ground_buffered import BufferedEngine
 from strongroom.conformance.mutants.registry import Ground
 from strongroom.conformance.single_record import SingleRecordEngine
@@ -18,6 +19,7 @@ from strongroom.conformance.url_harness import UrlHarness
 from strongroom.conformance.wrapping import WrappedHarness
 from strongroom.engine import StoreUrl
 from strongroom.errors import InvalidArgument
+from strongroom.routing import Placement
 
 SCHEMES: Final = {
     "postgresql": Ground.POSTGRES,
@@ -77,6 +79,10 @@ class Grounds:
             # The least limit, or it would take long to write more than that.
             url = f"sqlite:///{self._folder}/{number}.db?wal_limit_mib=1"
             return UrlHarness(url) if ground is Ground.SQLITE else FlushCountingHarness(url)
+        if ground is Ground.ROUTER:
+            names = ("home", "east", "west")
+            rooms = {name: UrlHarness(f"memory://mutants-{os.getpid()}-{number}-{name}") for name in names}
+            return RouterHarness(rooms, Placement("home", hashed=names))
         inner = UrlHarness(f"memory://mutants-{os.getpid()}-{number}")
         if ground is Ground.SINGLE_RECORD:
             return WrappedHarness(inner, SingleRecordEngine, name="single-record memory")

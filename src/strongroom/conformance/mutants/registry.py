@@ -32,6 +32,7 @@ MODULES: Final = (
     "engine_mysql_commits",
     "engine_etcd",
     "engine_dynamodb",
+    "router",
 )
 """The themes."""
 
@@ -51,6 +52,7 @@ class Ground(Enum):
     SINGLE_RECORD = "single-record memory"
     UNRELIABLE = "unreliable memory"
     BUFFERED = "buffered memory"
+    ROUTER = "router of memory rooms"
     POSTGRES = "postgresql"
     MYSQL = "mysql"
     GALERA = "galera"
@@ -76,7 +78,7 @@ class Mutant:
     clauses: tuple[str, ...]
     """The clauses whose cases are to notice."""
     grounds: tuple[Ground, ...]
-    """Where it must be caught, each by itself."""
+    """Where it must be caught, each by itself. None: it breaks what the kit does not do, and is held to other tests."""
     mutate: Callable[[Patches], None]
 
     @contextlib.contextmanager
@@ -91,7 +93,7 @@ _mutants: dict[str, Mutant] = {}
 
 
 def mutant(
-    *clauses: str, on: Ground | tuple[Ground, ...]
+    *clauses: str, on: Ground | tuple[Ground, ...] = ()
 ) -> Callable[[Callable[[Patches], None]], Callable[[Patches], None]]:
     """Registers the decorated function as a mutant that cases of these clauses notice.
 
