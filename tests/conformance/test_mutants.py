@@ -74,7 +74,10 @@ SERVER_SAMPLES: dict[Ground, str] = {
     Ground.GALERA: "galera-no-guards",
     Ground.ETCD: """
         etcd-reads-not-compared etcd-ranges-not-compared etcd-deleted-keys-not-compared
-        etcd-lost-answer-is-taken-for-kept
+        etcd-lost-answer-is-taken-for-kept etcd-lost-answer-is-taken-for-lost-commit etcd-mark-used-twice
+    """,
+    Ground.DYNAMODB: """
+        dynamodb-guards-not-counted-up dynamodb-sent-again-under-another-token dynamodb-mark-used-twice
     """,
 }
 

@@ -123,7 +123,6 @@ OURS = [one for one in all_mutants() if one.name.startswith("router-")]
 
 def test_every_mutant_of_the_router_is_held_to_the_kit_or_to_a_test() -> None:
     assert {one.name for one in OURS if not one.grounds} == set(NOTICED)
-    assert [one.name for one in all_mutants() if not one.grounds and one not in OURS] == []
 
 
 @pytest.mark.parametrize("name", NOTICED)

@@ -49,6 +49,23 @@ def dynamodb_reads_of_any_moment(patch: Patches) -> None:
     patch.method(Observations, "hold", lambda self, _look: True)
 
 
+@mutant("R1")
+def dynamodb_reads_are_eventually_consistent(patch: Patches) -> None:
+    """Reads are DynamoDB's cheap ones, which may be of a moment ago.
+
+    No server for tests is ever behind: a test looks at the requests.
+    """
+    read = Service.once
+
+    def lately(self: Service, operation: str, **arguments: Any) -> Item:
+        arguments.pop("ConsistentRead", None)
+        for asked in arguments.get("RequestItems", {}).values() if operation == "batch_get_item" else ():
+            asked.pop("ConsistentRead", None)
+        return read(self, operation, **arguments)
+
+    patch.method(Service, "once", lately)
+
+
 @mutant("T4", on=DYNAMODB)
 def dynamodb_conflicts_are_not_retried(patch: Patches) -> None:
     """A transaction of which something had changed is given up at once."""
@@ -92,6 +109,23 @@ def dynamodb_sent_again_under_another_token(patch: Patches) -> None:
         return write(self, operation, **arguments)
 
     patch.method(Service, "once", anew)
+
+
+@mutant("T6", "W1", on=DYNAMODB)
+def dynamodb_mark_used_twice(patch: Patches) -> None:
+    """Every other transaction has the mark of the one before, and is taken for that one, sent again."""
+    mark = Transactions._mark
+    last: list[str] = []
+
+    def again(self: Transactions, token: str, kind: str = transactions._MARK) -> Item:
+        if kind == transactions._MARK:
+            if last:
+                token = last.pop()
+            else:
+                last.append(token)
+        return mark(self, token, kind)
+
+    patch.method(Transactions, "_mark", again)
 
 
 def _elsewhere() -> Item:

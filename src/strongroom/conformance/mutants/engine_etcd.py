@@ -81,6 +81,26 @@ def etcd_snapshot_moves_with_the_commits(patch: Patches) -> None:
     patch.method(View, "_fix", lambda self, request: None)
 
 
+@mutant("R1")
+def etcd_reads_are_serializable(patch: Patches) -> None:
+    """A read takes whatever the member that it asks knows by then, as etcd's serializable reads do.
+
+    A member that is behind is not to be had on purpose: a test looks at the requests.
+    """
+    fix, ask = View._fix, Members.range
+
+    def soon(self: View, request: RangeRequest) -> None:
+        fix(self, request)
+        request.serializable = True
+
+    def look(self: Members, request: RangeRequest) -> Any:
+        request.serializable = True
+        return ask(self, request)
+
+    patch.method(View, "_fix", soon)
+    patch.method(Members, "range", look)
+
+
 @mutant("T4", on=ETCD)
 def etcd_conflicts_are_not_retried(patch: Patches) -> None:
     """A transaction of which something had changed is given up at once."""
@@ -151,6 +171,21 @@ def etcd_any_token_resolved(patch: Patches) -> None:
         return settled
 
     patch.method(Commits, "settle", settle)
+
+
+@mutant("T6", "W1", on=ETCD)
+def etcd_mark_used_twice(patch: Patches) -> None:
+    """Every other commit has the mark of the one before, and is taken for that one, carried twice."""
+    next_mark = Commits._next
+    last: dict[Commits, bytes] = {}
+
+    def again(self: Commits) -> bytes:
+        used = last.pop(self, None)
+        if used is None:
+            used = last[self] = next_mark(self)
+        return used
+
+    patch.method(Commits, "_next", again)
 
 
 @mutant("T6", on=ETCD)

@@ -98,7 +98,7 @@ def _refusal(fault: Ability, request: bytes) -> bytes:
         case Ability.DISK_FULL:
             body = {"__type": f"{_TYPES}ItemCollectionSizeLimitExceededException", "message": "Collection too large"}
         case _:
-            body = {"__type": f"{_TYPES}AccessDeniedException", "Message": "Not authorized to write"}
+            body = {"__type": f"{_TYPES}LimitExceededException", "message": "Too many operations at once"}
     encoded = json.dumps(body).encode()
     head = [
         "HTTP/1.1 400 Bad Request",
