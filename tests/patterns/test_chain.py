@@ -166,10 +166,14 @@ def test_an_entry_that_would_not_be_read_back_is_not_written(trail: Engine, run:
 
 def test_an_entry_with_another_link_is_not_written(trail: Engine) -> None:
     append(PLAIN, trail, "run-1")
+
+    def make(change: dict[str, Any], link: Link) -> Entry:
+        return entry(replace(link, **change), "run-2")
+
     changes: list[dict[str, Any]] = [{"trail": "f" * 32}, {"sequence": 7}, {"previous": EMPTY_DIGEST}]
     for change in changes:
         with pytest.raises(InvalidArgument, match="another link"):
-            PLAIN.append(trail, W, make=lambda link, change=change: entry(replace(link, **change), "run-2"))
+            PLAIN.append(trail, W, make=partial(make, change))
     assert len(lines_of(trail)) == 1
 
 

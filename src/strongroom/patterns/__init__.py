@@ -11,9 +11,11 @@ from strongroom.patterns.chain_check import (
     check_lines,
 )
 from strongroom.patterns.chain_format import ChainFormat, JsonFormat, LineTooLong, Linked, MalformedLine
+from strongroom.patterns.claim import ClaimLost, LeasedQueue, Queue
 from strongroom.patterns.cursor import make_cursor, read_cursor
 from strongroom.patterns.digests import EMPTY_DIGEST, digest, is_digest
 from strongroom.patterns.idempotency import Idempotency, IdempotencyConflict, Once
+from strongroom.patterns.lease import LeaseHeld, LeaseLost, Leases
 from strongroom.patterns.log import Log, Page
 from strongroom.patterns.mapping import OrderedMapping, UniqueMapping
 from strongroom.patterns.scoped import Faults, ScopedTable, check_scope
@@ -29,12 +31,17 @@ __all__ = [
     "ChainHeadBroken",
     "ChainReport",
     "Checkpoint",
+    "ClaimLost",
     "EntryUnreadable",
     "Faults",
     "Finding",
     "Idempotency",
     "IdempotencyConflict",
     "JsonFormat",
+    "LeaseHeld",
+    "LeaseLost",
+    "LeasedQueue",
+    "Leases",
     "LineTooLong",
     "Link",
     "Linked",
@@ -43,6 +50,7 @@ __all__ = [
     "Once",
     "OrderedMapping",
     "Page",
+    "Queue",
     "ScopedTable",
     "StoredLine",
     "Subject",
