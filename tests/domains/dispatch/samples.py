@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import strongroom
 from strongroom.domains import dispatch
 from strongroom.domains.dispatch import Asked, Claim, Ending, EndState, Job, JournalEntry, JournalKind, Release, Run
 from strongroom.engine import Engine
 from strongroom.patterns import digest
 from strongroom.records import SEAL_BYTES, AnyTable, Record, RowCodec, Sealer
+
+T = TypeVar("T")
 
 WORKSPACE: Final = "build"
 OWNER: Final = "ada"
@@ -78,6 +81,15 @@ class Yard:
 
     def lines(self) -> list[bytes]:
         return self.workspace.chain.page().lines
+
+
+def retried(call: Callable[[], T]) -> T:
+    """What `call` returns, made again as often as rivals win."""
+    while True:
+        try:
+            return call()
+        except strongroom.Conflict:
+            continue
 
 
 def state_of(engine: Engine, tables: tuple[AnyTable, ...]) -> dict[str, list[Record]]:

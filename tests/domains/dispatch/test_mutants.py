@@ -32,6 +32,9 @@ from strongroom.records import Table
 from tests.domains.dispatch import test_conformance as suite
 from tests.domains.dispatch import test_dispatchers, test_submissions
 from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard
+from tests.domains.dispatch.test_state_and_entry import (
+    test_a_change_of_state_and_its_entry_are_never_parted as parted,
+)
 
 Case = Callable[..., None]
 Break = Callable[[Patches], None]
@@ -316,7 +319,7 @@ def journal_written_outside_the_transaction(patch: Patches) -> None:
     patch.method(Bound, "update", outside)
 
 
-@caught_by(suite.test_a_change_of_state_and_its_entry_are_never_parted)
+@caught_by(parted)
 def claim_split_from_its_entry(patch: Patches) -> None:
     """The survivor of the review: the state in one transaction, its entry in the next."""
     claim = Dispatcher.claim
@@ -340,7 +343,9 @@ def claim_split_from_its_entry(patch: Patches) -> None:
     patch.method(Dispatcher, "claim", split)
 
 
-@caught_by(functools.partial(suite.test_a_change_of_state_and_its_entry_are_never_parted, name="complete"))
+@caught_by(
+    functools.partial(test_state_and_entry.test_a_change_of_state_and_its_entry_are_never_parted, name="complete")
+)
 def entry_of_an_end_left_out(patch: Patches) -> None:
     record = Moment.record
 

@@ -17,8 +17,7 @@ import strongroom
 from strongroom.domains import dispatch
 from strongroom.domains.dispatch import Claim, JournalKind, RunState
 from tests.conftest import SERVERS
-from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard, completed
-from tests.domains.dispatch.test_conformance import retried
+from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard, completed, retried
 
 HOUSE = Path(__file__).parents[3]
 PATIENCE = 60.0

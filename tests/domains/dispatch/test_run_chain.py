@@ -32,9 +32,9 @@ from tests.domains.dispatch.samples import (
     insert_row,
     overwrite_row,
     remove_row,
+    retried,
     state_of,
 )
-from tests.domains.dispatch.test_conformance import retried
 
 
 @pytest.fixture

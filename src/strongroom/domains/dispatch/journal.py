@@ -121,8 +121,9 @@ class Moment:
                 concerns.occurrence,
                 concerns.run,
                 revision,
-                states[0],
-                states[1],
+                # The plain texts of members of an enumeration: a row of nothing else is checked quickly.
+                str.__str__(states[0]),
+                str.__str__(states[1]),
                 cut_bytes(reason, REASON_BYTES) if reason else "",
                 _detail(detail).decode() if detail else "",
             ),
