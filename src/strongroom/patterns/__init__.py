@@ -18,7 +18,17 @@ from strongroom.patterns.idempotency import Idempotency, IdempotencyConflict, On
 from strongroom.patterns.lease import LeaseHeld, LeaseLost, Leases
 from strongroom.patterns.log import Log, Page
 from strongroom.patterns.mapping import OrderedMapping, UniqueMapping
+from strongroom.patterns.notes import (
+    Note,
+    NoteMalformed,
+    NoteSigner,
+    NoteUnverified,
+    NoteVerifier,
+    open_note,
+    sign_note,
+)
 from strongroom.patterns.scoped import Faults, ScopedTable, check_scope
+from strongroom.patterns.signed_checkpoint import CheckpointText, open_checkpoint, sign_checkpoint
 from strongroom.patterns.subjects import Subject
 
 __all__ = [
@@ -31,6 +41,7 @@ __all__ = [
     "ChainHeadBroken",
     "ChainReport",
     "Checkpoint",
+    "CheckpointText",
     "ClaimLost",
     "EntryUnreadable",
     "Faults",
@@ -47,6 +58,11 @@ __all__ = [
     "Linked",
     "Log",
     "MalformedLine",
+    "Note",
+    "NoteMalformed",
+    "NoteSigner",
+    "NoteUnverified",
+    "NoteVerifier",
     "Once",
     "OrderedMapping",
     "Page",
@@ -61,5 +77,9 @@ __all__ = [
     "digest",
     "is_digest",
     "make_cursor",
+    "open_checkpoint",
+    "open_note",
     "read_cursor",
+    "sign_checkpoint",
+    "sign_note",
 ]
