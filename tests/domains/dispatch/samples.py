@@ -44,7 +44,7 @@ class Yard:
         self.workspace = workspace
         self.engine: Engine = workspace.engine
         self._keys = count(1)
-        workspace.releases.save(a_release())
+        workspace.releases.save(a_release(workspace=workspace.name))
         self.job: Job = workspace.jobs.create("nightly", "release_1").job
         self.dispatcher = workspace.dispatcher("here")
 

@@ -7,10 +7,11 @@ import pytest
 import strongroom
 from strongroom.conformance.single_record import SingleRecordEngine
 from strongroom.domains import dispatch
+from strongroom.domains.dispatch import Asked
 from strongroom.domains.dispatch.records import JOURNAL, REQUESTS
 from strongroom.engine import Engine
 from strongroom.operations import verify
-from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard, a_release, completed, remove_row
+from tests.domains.dispatch.samples import OWNER, WORKSPACE, Yard, a_release, completed, failed, remove_row
 from tests.domains.engines import FailingEngine, RefusingEngine
 
 
@@ -56,14 +57,33 @@ def test_a_workspace_sees_and_changes_nothing_of_another(yard: Yard) -> None:
             call()
     with pytest.raises(strongroom.ScopeMismatch):
         other.releases.save(a_release("release_2"))
-    claim = yard.claim()
-    with pytest.raises(dispatch.Conflict):
-        other.dispatcher().finish(claim, completed())
     other.releases.save(a_release(workspace="release"))
     job = other.jobs.create("nightly", "release_1").job
     assert not other.submit(job.id, "k", "{}").replayed
-    assert yard.run(waiting).state is dispatch.RunState.RUNNING
+    assert yard.run(waiting).state is dispatch.RunState.QUEUED
     assert len(yard.workspace.runs.list().items) == 2
+
+
+def test_a_claim_is_of_no_use_in_another_workspace_though_numbers_and_tokens_are_the_same(yard: Yard) -> None:
+    twin = Yard(dispatch.Dispatch(yard.engine).for_workspace("twin", owner=OWNER))
+    mine, theirs = yard.submit(), twin.submit()
+    queued = yard.workspace.read(lambda reads: reads.oldest_queued())
+    assert queued is not None
+    claim, other = yard.claim(), twin.claim()
+    assert (claim.running.number, claim.token) == (other.running.number, other.token)
+    running = claim.running
+    leased = twin.workspace.dispatcher(lease_ms=1)
+    for call in (
+        lambda: twin.dispatcher.finish(claim, completed()),
+        lambda: twin.dispatcher.finish_many([(other, completed()), (claim, completed())]),
+        lambda: leased.renew(claim),
+        lambda: twin.workspace.update(lambda update: update.start_run(queued)),
+        lambda: twin.workspace.update(lambda update: update.end_run(running, failed())),
+        lambda: twin.workspace.update(lambda update: update.create_run("r", Asked(yard.job, OWNER, "k", "d", "{}"))),
+    ):
+        with pytest.raises(strongroom.ScopeMismatch):
+            call()
+    assert yard.run(mine).state is twin.run(theirs).state is dispatch.RunState.RUNNING
 
 
 def test_a_sound_store_has_no_findings(yard: Yard) -> None:

@@ -159,8 +159,9 @@ class Update(Reads):
         """Put a new run into the queue, once under its id and once under its request key.
 
         The journal's entry is ``run.queued``. Raises `Taken`, nothing written, if either is held. The job is taken as
-        it is given: read it in this transaction.
+        it is given: read it in this transaction; `ScopeMismatch` for another workspace's.
         """
+        self._check_scope(JOBS, asked.job.workspace)
         if self.port.get(SUBMISSIONS, self.workspace, run_id) is not None:
             raise Taken(f"{SUBMISSIONS.show((self.workspace, run_id))} exists already")
         return queue_run(self.moment, run_id, asked, self.installation)
@@ -168,8 +169,9 @@ class Update(Reads):
     def start_run(self, queued: Queued, *, holder: str = "", lease_ms: int | None = None) -> Running:
         """Claim a run that was read as queued; the journal's entry is ``run.started``.
 
-        Raises `Conflict`, nothing written, unless the run still waits.
+        Raises `Conflict`, nothing written, unless the run still waits; `ScopeMismatch` for another workspace's.
         """
+        self._check_scope(QUEUED, queued.workspace)
         return start_run(self.moment, queued, holder, lease_ms)
 
     def end_run(self, place: Queued | Running, ending: Ending, *, seen: bool = False) -> Outcome:
@@ -179,6 +181,7 @@ class Update(Reads):
         stands exactly there; else as `transitions.end_run`.
         """
         found: Queued | Running | None
+        self._check_scope(RUNNING, place.workspace)
         if isinstance(place, Running):
             found = self.port.get(RUNNING, self.workspace, place.number)
         else:

@@ -16,7 +16,17 @@ from strongroom.domains.dispatch.contract import Bound, Update
 from strongroom.domains.dispatch.faults import Conflict, Refused
 from strongroom.domains.dispatch.journal import RUNNER, Concerns
 from strongroom.domains.dispatch.occurrences import end_preparing
-from strongroom.domains.dispatch.records import OUTCOMES, RUNNING, WORKSPACES, Outcome, Queued, Running, Submission
+from strongroom.domains.dispatch.records import (
+    OUTCOMES,
+    REASON_BYTES,
+    RUNNING,
+    WORKSPACES,
+    Outcome,
+    Queued,
+    Running,
+    Submission,
+)
+from strongroom.domains.dispatch.texts import cut_bytes
 from strongroom.domains.dispatch.transitions import (
     EXPIRED,
     LEFT_RUNNING,
@@ -28,7 +38,7 @@ from strongroom.domains.dispatch.transitions import (
     take_over_run,
 )
 from strongroom.domains.dispatch.words import EndState, JournalKind, RefusalCode, RunState
-from strongroom.errors import InvalidArgument
+from strongroom.errors import InvalidArgument, ScopeMismatch
 from strongroom.records import MAX_INTEGER
 
 BITE: Final = 16
@@ -170,6 +180,7 @@ class Dispatcher:
         Raises `InvalidArgument` for a dispatcher without leases.
         """
         lease_ms = self._leased()
+        self._check_scope(claim)
 
         def change(update: Update) -> Claim:
             running = self._held(update.running_run(claim.running.number), claim)
@@ -185,8 +196,9 @@ class Dispatcher:
 
         Raises `Conflict`, nothing written, if the run is not held under this token any more; `Refused`
         (``record_line_required``) for a completion without exactly one record line; `Unreadable` where the chain's
-        last line can't be followed: then the run goes on running.
+        last line can't be followed: then the run goes on running; `ScopeMismatch` for another workspace's claim.
         """
+        self._check_scope(claim)
 
         def change(update: Update) -> Outcome:
             outcome, written = self._finish(update, claim, ending)
@@ -200,6 +212,8 @@ class Dispatcher:
         As `finish`, of up to 16 runs and 512 KiB at a time, each time one transaction. One that is refused is in
         nobody's way. What else is raised ends the call: those before it are kept, and may be ended once more.
         """
+        for claim, _ in endings:
+            self._check_scope(claim)
         found: list[Outcome | Conflict | Refused] = []
         for bite in _bites(endings):
 
@@ -264,7 +278,7 @@ class Dispatcher:
         running = update.running_run(claim.running.number)
         if running is None:
             kept = update.port.get(OUTCOMES, update.workspace, claim.running.number)
-            if kept is not None and kept.token == claim.token and _is_same(kept, ending):
+            if kept is not None and (kept.run, kept.token) == (claim.run, claim.token) and _is_same(kept, ending):
                 return kept, False
         held = self._held(running, claim)
         interruption = Interruption() if ending.state is EndState.INTERRUPTED else None
@@ -279,7 +293,7 @@ class Dispatcher:
     @staticmethod
     def _held(running: Running | None, claim: Claim) -> Running:
         """The run as it is held; `Conflict` unless that is under the claim's token."""
-        if running is None or running.token != claim.token:
+        if running is None or (running.run, running.token) != (claim.run, claim.token):
             raise Conflict(
                 f"{claim.run} is not held under the token {claim.token} any more",
                 expected=f"{RunState.RUNNING} under {claim.token}",
@@ -292,6 +306,11 @@ class Dispatcher:
             raise InvalidArgument("this dispatcher's claims have no leases")
         return self.lease_ms
 
+    def _check_scope(self, claim: Claim) -> None:
+        """Numbers and tokens are told apart within a workspace only."""
+        if claim.running.workspace != self._bound.workspace:
+            raise ScopeMismatch(f"{RUNNING.name}: a claim of another workspace")
+
     @staticmethod
     def _check_bite(limit: int) -> None:
         if type(limit) is not int or not 1 <= limit <= BITE:
@@ -303,8 +322,9 @@ def _is_expired(queued: Queued, now: int) -> bool:
 
 
 def _is_same(outcome: Outcome, ending: Ending) -> bool:
-    kept = (outcome.state, outcome.result, outcome.record, outcome.signatures, outcome.review)
-    return kept == (ending.state, ending.result, ending.record, ending.signatures, ending.review)
+    problem = None if ending.problem is None else cut_bytes(ending.problem, REASON_BYTES)
+    kept = (outcome.state, outcome.problem, outcome.result, outcome.record, outcome.signatures, outcome.review)
+    return kept == (ending.state, problem, ending.result, ending.record, ending.signatures, ending.review)
 
 
 def _bites(endings: Sequence[tuple[Claim, Ending]]) -> Iterator[list[tuple[Claim, Ending]]]:
