@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import pytest
 
+import strongroom
 from strongroom.domains import dispatch
-from strongroom.domains.dispatch import Ending, JournalKind, new_id
+from strongroom.domains.dispatch import Asked, Ending, JournalKind, new_id
 from strongroom.domains.dispatch.contract import Bound
 from strongroom.domains.dispatch.port import WritePort
 from strongroom.domains.dispatch.trigger_records import SCHEMA
-from tests.domains.dispatch.samples import Yard, a_release, completed, failed, state_of
+from tests.domains.dispatch.samples import OWNER, Yard, a_release, completed, failed, state_of
 
 T = TypeVar("T")
 
@@ -137,3 +138,59 @@ def _whole(yard: Yard) -> dict[str, list[Any]]:
         if entry.kind is not JournalKind.RUNNER_STARTED
     ]
     return state
+
+
+def test_a_refused_operation_writes_nothing_and_leaves_its_transaction_usable(yard: Yard) -> None:
+    yard.create("run_1", key="k")
+    running_run = yard.submit()
+    yard.submit()
+    first, second, third = yard.workspace.read(lambda reads: reads.queued_runs())
+    yard.workspace.update(lambda update: update.start_run(second))
+    running = yard.workspace.read(lambda reads: reads.running_runs())[0]
+
+    def asked(**given: Any) -> Asked:
+        return Asked(**{"job": yard.job, "caller": "c", "key": "new", "digest": "d", "input": "{}", **given})
+
+    gone = running.replace(token=running.token + 1)
+    refused: list[Callable[[dispatch.Update], object]] = [
+        lambda update: update.create_release(a_release()),
+        lambda update: update.create_release(a_release("")),
+        lambda update: update.create_run("run_1", asked()),
+        lambda update: update.create_run("run_2", asked(caller=OWNER, key="k")),
+        lambda update: update.create_run("", asked()),
+        lambda update: update.create_run("run_2", asked(input="{")),
+        lambda update: update.create_run("run_2", asked(requested_by="x" * 256)),
+        lambda update: update.create_run("run_2", asked(digest="")),
+        lambda update: update.start_run(second),
+        lambda update: update.start_run(first, holder="x" * 256),
+        lambda update: update.start_run(first, lease_ms=0),
+        lambda update: update.end_run(second, failed()),
+        lambda update: update.end_run(gone, failed()),
+        lambda update: update.end_run(first, completed()),
+        lambda update: update.end_run(running, completed(record=None)),
+        lambda update: update.end_run(running, completed(record=b"x" * 65_536)),
+        lambda update: update.end_run(running, completed(result="{")),
+        lambda update: update.end_run(running, completed(problem="\0")),
+        lambda update: update.end_run(running, completed(signatures="")),
+        lambda update: update.end_run(running, completed(review=1)),
+        lambda update: update.end_run(running, completed(state="asleep")),
+    ]
+    before = state_of(yard.engine, SCHEMA.tables)
+
+    def change(update: dispatch.Update) -> int:
+        faults = 0
+        for operation in refused:
+            try:
+                operation(update)
+            except (dispatch.Taken, dispatch.Conflict, dispatch.Refused, strongroom.InvalidArgument):
+                faults += 1
+        return faults
+
+    assert yard.workspace.update(change) == len(refused)
+    assert state_of(yard.engine, SCHEMA.tables) == before
+    assert yard.run(running_run).state is dispatch.RunState.RUNNING
+    assert yard.claim().run == first.run
+    assert yard.claim().run == third.run
+    as_text: Any = "completed"
+    yard.workspace.update(lambda update: update.end_run(running, completed(state=as_text)))
+    assert len(yard.lines()) == 1

@@ -33,7 +33,16 @@ from strongroom.domains.dispatch.records import (
 )
 from strongroom.domains.dispatch.run_chain import RUN_CHAIN
 from strongroom.domains.dispatch.runs import Run, read_run
-from strongroom.domains.dispatch.transitions import Asked, Ending, Interruption, end_run, queue_run, start_run
+from strongroom.domains.dispatch.transitions import (
+    Asked,
+    Ending,
+    Interruption,
+    check_claim,
+    end_run,
+    queue_run,
+    start_run,
+    submission_of,
+)
 from strongroom.domains.dispatch.words import ActorKind, JournalKind, RunState
 from strongroom.engine import Engine, Reader, Transaction
 from strongroom.patterns import Checkpoint, check_scope
@@ -164,7 +173,9 @@ class Update(Reads):
         self._check_scope(JOBS, asked.job.workspace)
         if self.port.get(SUBMISSIONS, self.workspace, run_id) is not None:
             raise Taken(f"{SUBMISSIONS.show((self.workspace, run_id))} exists already")
-        return queue_run(self.moment, run_id, asked, self.installation)
+        submission = submission_of(self.moment, run_id, asked)
+        SUBMISSIONS.check(submission)
+        return queue_run(self.moment, asked, submission, self.installation)
 
     def start_run(self, queued: Queued, *, holder: str = "", lease_ms: int | None = None) -> Running:
         """Claim a run that was read as queued; the journal's entry is ``run.started``.
@@ -172,6 +183,7 @@ class Update(Reads):
         Raises `Conflict`, nothing written, unless the run still waits; `ScopeMismatch` for another workspace's.
         """
         self._check_scope(QUEUED, queued.workspace)
+        check_claim(holder, lease_ms)
         return start_run(self.moment, queued, holder, lease_ms)
 
     def end_run(self, place: Queued | Running, ending: Ending, *, seen: bool = False) -> Outcome:

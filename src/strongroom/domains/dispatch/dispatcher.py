@@ -32,6 +32,7 @@ from strongroom.domains.dispatch.transitions import (
     LEFT_RUNNING,
     Ending,
     Interruption,
+    check_claim,
     end_run,
     extend_lease,
     start_run,
@@ -39,7 +40,6 @@ from strongroom.domains.dispatch.transitions import (
 )
 from strongroom.domains.dispatch.words import EndState, JournalKind, RefusalCode, RunState
 from strongroom.errors import InvalidArgument, ScopeMismatch
-from strongroom.records import MAX_INTEGER
 
 BITE: Final = 16
 """The most runs of one transaction: ending one writes five rows, and DynamoDB takes 100 at once."""
@@ -93,9 +93,7 @@ class Dispatcher:
     """
 
     def __init__(self, bound: Bound, holder: str = "", lease_ms: int | None = None) -> None:
-        RUNNING.check_value("holder", holder)
-        if lease_ms is not None and (type(lease_ms) is not int or not 1 <= lease_ms <= MAX_INTEGER // 2):
-            raise InvalidArgument("a lease is a number of milliseconds from 1, or None")
+        check_claim(holder, lease_ms)
         self._bound = bound
         self.holder = holder
         self.lease_ms = lease_ms
@@ -281,7 +279,7 @@ class Dispatcher:
             if kept is not None and (kept.run, kept.token) == (claim.run, claim.token) and _is_same(kept, ending):
                 return kept, False
         held = self._held(running, claim)
-        interruption = Interruption() if ending.state is EndState.INTERRUPTED else None
+        interruption = Interruption() if ending.state == EndState.INTERRUPTED else None
         return end_run(update.moment, held, ending, interruption), True
 
     def _finished(self, update: Update, claim: Claim, ending: Ending) -> tuple[Outcome | Conflict | Refused, bool]:

@@ -12,7 +12,7 @@ from strongroom.domains.dispatch.journal import RUNNER, Actor, Concerns
 from strongroom.domains.dispatch.occurrences import find_occurrence, move_occurrence, trigger_actor
 from strongroom.domains.dispatch.records import REFUSALS, REQUESTS, SUBMISSIONS, Job, RefusalMark, Release
 from strongroom.domains.dispatch.texts import canonical_json, new_id
-from strongroom.domains.dispatch.transitions import Asked, queue_run
+from strongroom.domains.dispatch.transitions import Asked, queue_run, submission_of
 from strongroom.domains.dispatch.triggers import find_trigger
 from strongroom.domains.dispatch.words import JournalKind, OccurrenceState, RefusalCode
 from strongroom.errors import InvalidArgument
@@ -158,7 +158,7 @@ class Submissions:
             if accept is not None:
                 accept(asked.job, update.release(asked.job.release))
         try:
-            queue_run(update.moment, run_id, asked, by)
+            queue_run(update.moment, asked, submission_of(update.moment, run_id, asked), by)
         except Taken:
             known = self._replayed(update, asked)
             if known is None:

@@ -30,10 +30,12 @@ from strongroom.domains.dispatch.records import (
 from strongroom.domains.dispatch.run_chain import RUN_CHAIN, RunEntry, is_record_line
 from strongroom.domains.dispatch.texts import cut_bytes
 from strongroom.domains.dispatch.words import EndState, JournalKind, RefusalCode, RunState
-from strongroom.errors import AlreadyExists
+from strongroom.errors import AlreadyExists, InvalidArgument
 from strongroom.patterns import EntryUnreadable, Link, digest
+from strongroom.records import MAX_INTEGER
 
 EXPIRED: Final = "it expired before it was started"
+_GIVEN: Final = ("state", "result", "record", "signatures", "review")
 LEFT_RUNNING: Final = "its dispatcher stopped before it was finished"
 
 
@@ -82,38 +84,47 @@ def concerns_of(place: Queued | Running) -> Concerns:
     return Concerns(place.job, place.release, place.trigger, place.occurrence, place.run)
 
 
-def queue_run(moment: Moment, run_id: str, asked: Asked, by: Actor) -> Queued:
+def check_claim(holder: str, lease_ms: int | None) -> None:
+    """Raises `InvalidArgument` for a holder, or a lease, that no claim can have."""
+    RUNNING.check_value("holder", holder)
+    if lease_ms is not None and (type(lease_ms) is not int or not 1 <= lease_ms <= MAX_INTEGER // 2):
+        raise InvalidArgument("a lease is a number of milliseconds from 1, or None")
+
+
+def submission_of(moment: Moment, run_id: str, asked: Asked) -> Submission:
+    """What is kept of a request that is queued next."""
+    return Submission(
+        moment.workspace,
+        run_id,
+        moment.next_sequence,
+        asked.job.id,
+        asked.job.release,
+        asked.job.revision,
+        asked.caller,
+        asked.key,
+        moment.now,
+        asked.input,
+        asked.requested_by,
+        asked.occurrence,
+        asked.trigger,
+        asked.trigger_revision,
+        asked.trigger_kind,
+        asked.expires_at_ms,
+    )
+
+
+def queue_run(moment: Moment, asked: Asked, submission: Submission, by: Actor) -> Queued:
     """(none) -> queued. `Taken`, nothing written, if the request key stands for a run.
 
-    That the id is new is for the caller to know.
+    That the submission is in order, and its id new, is for the caller to know, or to fail with the whole transaction.
     """
-    number, job, workspace = moment.next_sequence, asked.job, moment.workspace
+    number, job, workspace, run_id = submission.number, asked.job, moment.workspace, submission.id
     port = moment.port
     try:
         port.insert(REQUESTS, Request(workspace, job.id, asked.caller, asked.key, asked.digest, run_id))
     except AlreadyExists as fault:
         raise Taken(str(fault)) from fault
-    port.insert(
-        SUBMISSIONS,
-        Submission(
-            workspace,
-            run_id,
-            number,
-            job.id,
-            job.release,
-            job.revision,
-            asked.caller,
-            asked.key,
-            moment.now,
-            asked.input,
-            asked.requested_by,
-            asked.occurrence,
-            asked.trigger,
-            asked.trigger_revision,
-            asked.trigger_kind,
-            asked.expires_at_ms,
-        ),
-    )
+    port.insert(SUBMISSIONS, submission)
     port.insert(JOB_RUNS, JobRun(workspace, job.id, number, run_id))
     queued = Queued(
         workspace,
@@ -188,10 +199,15 @@ def end_run(
 
     Raises, nothing written, `Refused` for a completion without its record line, for a run that the chain can't name,
     and for one that waits and does not fail; `Unreadable` where nothing can follow the chain's last line; `Taken`
-    where the run has an entry.
+    where the run has an entry; `InvalidArgument` for an ending that can't be kept.
     """
-    completed = ending.state is EndState.COMPLETED
-    if isinstance(place, Queued) and ending.state is not EndState.FAILED:
+    for name in _GIVEN:
+        OUTCOMES.check_value(name, getattr(ending, name))
+    problem = None if ending.problem is None else cut_bytes(ending.problem, REASON_BYTES)
+    OUTCOMES.check_value("problem", problem)
+    state = EndState(ending.state)
+    completed = state is EndState.COMPLETED
+    if isinstance(place, Queued) and state is not EndState.FAILED:
         raise Refused(RefusalCode.ILLEGAL_TRANSITION, f"{place.run} waits: it can only fail")
     if completed and not is_record_line(ending.record):
         raise Refused(RefusalCode.RECORD_LINE_REQUIRED, f"{place.run} has not exactly one record line")
@@ -204,13 +220,13 @@ def end_run(
         place.number,
         place.run,
         place.job,
-        ending.state,
+        state,
         running.attempt if running else 0,
         running.token if running else 0,
         running.started_at_ms if running else None,
         moment.now,
         moment.now if seen else None,
-        None if ending.problem is None else cut_bytes(ending.problem, REASON_BYTES),
+        problem,
         ending.result,
         ending.record,
         ending.signatures,
@@ -231,14 +247,14 @@ def end_run(
                 "restart": interruption.restart,
             }
         )
-    kind = JournalKind.RUN_EXPIRED if running is None else JournalKind(f"run.{ending.state}")
+    kind = JournalKind.RUN_EXPIRED if running is None else JournalKind(f"run.{state}")
     moment.record(
         kind,
         RUNNER,
         concerns_of(place),
         revision=place.revision,
-        states=(_state_of(place), ending.state),
-        reason=ending.problem or "",
+        states=(_state_of(place), state),
+        reason=problem or "",
         detail=detail,
     )
     return outcome
