@@ -8,6 +8,7 @@ import pytest
 
 from strongroom.domains import runners
 from strongroom.domains.runners import Arch, AttemptState, Host, Os, StartMode
+from strongroom.errors import InvalidArgument, ScopeMismatch
 from tests.domains.runners.samples import FLEET, NOW, a_host, an_attempt, an_attempt_in
 
 
@@ -47,6 +48,29 @@ def test_putting_a_host_replaces_every_column_but_when_it_was_made(store: runner
     changed = Host(FLEET, "h-1", "x", Os.MAC_OS, Arch.ARM64, 9, StartMode.LOGIN, 31, "/opt/run", NOW + 5)
     assert store.put_host(changed) == changed.replace(created_at=NOW)
     assert store.host("h-1") == changed.replace(created_at=NOW)
+
+
+def test_a_changed_host_keeps_what_others_wrote_meanwhile(store: runners.RunnerStore) -> None:
+    def make(found: Host | None) -> Host:
+        return found or a_host(runner_root_override="/srv/mine")
+
+    def grow(found: Host | None) -> Host:
+        assert found is not None
+        return found.replace(host_capacity=found.host_capacity + 1, created_at=0, runner_root_override=None)
+
+    assert store.change_host("h-1", make) == a_host(runner_root_override="/srv/mine")
+    assert store.change_host("h-1", make) == a_host(runner_root_override="/srv/mine")
+    store.set_runner_root_override("h-1", "/srv/mine", "/srv/theirs", 0)
+    assert store.change_host("h-1", grow) == a_host(host_capacity=2, runner_root_override="/srv/theirs")
+    assert store.host("h-1") == a_host(host_capacity=2, runner_root_override="/srv/theirs")
+
+
+@pytest.mark.parametrize("made", [a_host("h-2"), a_host(fleet="globex"), a_host(display_name=" ")])
+def test_a_host_can_not_be_changed_to_another_or_to_none_at_all(store: runners.RunnerStore, made: Host) -> None:
+    store.put_host(a_host())
+    with pytest.raises((InvalidArgument, ScopeMismatch)):
+        store.change_host("h-1", lambda _found: made)
+    assert store.hosts() == [a_host()]
 
 
 def test_a_host_that_is_not_there_is_none(store: runners.RunnerStore) -> None:

@@ -38,6 +38,17 @@ def test_attempts_in_every_state_come_back_and_five_of_them_are_active(store: ru
     assert store.clock_skew_repairs == 0
 
 
+def test_the_fleet_s_uncleaned_attempts_are_those_of_every_policy_and_mode(store: runners.RunnerStore) -> None:
+    kept = []
+    for number, state in enumerate(S):
+        for policy, slot in (("p-1", None), ("gone", number + 1)):
+            attempt = an_attempt_in(state, f"{state}-{policy}", policy, slot=slot, now=NOW - number)
+            store.record_attempt(attempt)
+            kept += [attempt] if state.is_uncleaned else []
+    assert len(kept) == 16
+    assert store.uncleaned_attempts() == sorted(kept, key=lambda attempt: (attempt.created_at, attempt.id))
+
+
 def test_every_outcome_comes_back(store: runners.RunnerStore) -> None:
     outcomes = [Outcome.failed(r, "é\n" * 9 if r is FailureReason.OTHER else "") for r in FailureReason]
     for number, outcome in enumerate(outcomes):

@@ -41,7 +41,7 @@ from strongroom.domains.runners.tables import (
 )
 from strongroom.domains.runners.words import Standing
 from strongroom.engine import Engine, Reader, Strength, Transaction
-from strongroom.errors import InvalidArgument
+from strongroom.errors import InvalidArgument, clip
 from strongroom.patterns import OrderedMapping, ScopedTable
 from strongroom.records import MAX_LIMIT, Record
 
@@ -91,7 +91,7 @@ class RunnerStore:
         """Keep a host, over every column of what is stored but `created_at`; returns it as it is stored now.
 
         It overwrites what others have changed since the host was read: change a runner root by
-        `set_runner_root_override`.
+        `set_runner_root_override`, and anything else of a host that others change too by `change_host`.
         """
         check_host(self._hosts, host)
 
@@ -102,6 +102,30 @@ class RunnerStore:
             return kept
 
         return self._write(change)
+
+    def change_host(self, id: str, change: Callable[[Host | None], Host]) -> Host:
+        """Keep what `change` makes of the stored host, in one transaction: nothing that others write meanwhile is lost.
+
+        Arguments:
+            change: gets the host, None where there is none, and gives the one to keep, whose `created_at` and
+                `runner_root_override` are only its own where there was none. It may run more than once.
+
+        Returns the host as it is now. Raises what `change` does, nothing written; `InvalidArgument` for another id.
+        """
+
+        def write(transaction: Transaction) -> Host:
+            stored = transaction.get(HOSTS, self.fleet, id)
+            made = change(stored)
+            check_host(self._hosts, made)
+            if made.id != id:
+                raise InvalidArgument(f"the changed host has the id {clip(made.id)}, not {clip(id)}")
+            if stored is not None:
+                made = made.replace(created_at=stored.created_at, runner_root_override=stored.runner_root_override)
+            if made != stored:
+                transaction.put(HOSTS, made)
+            return made
+
+        return self._write(write)
 
     def host(self, id: str) -> Host | None:
         """One host, or None."""
@@ -318,6 +342,15 @@ class RunnerStore:
         several hosts they are counted for each of them: nothing says any more whose an attempt without a policy was.
         """
         return self._listed(BY_EPHEMERAL, lambda reader: walk(reader, EPHEMERALS, self.fleet))
+
+    def uncleaned_attempts(self) -> list[RunnerAttempt]:
+        """Every attempt that is not cleaned, whatever its policy, oldest first, then by id. History is not read."""
+
+        def look(reader: Reader) -> list[RunnerAttempt]:
+            ephemeral = _records(reader, BY_EPHEMERAL, list(walk(reader, EPHEMERALS, self.fleet)))
+            return ephemeral + _records(reader, BY_LEASE, list(walk(reader, LEASES, self.fleet)))
+
+        return self._repair(self._read(look))
 
     def remove_attempt(self, id: str) -> bool:
         """Forget an attempt, and the slot that it holds: whether it was there."""
