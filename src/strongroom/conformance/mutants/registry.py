@@ -25,6 +25,8 @@ MODULES: Final = (
     "kernel_schemas",
     "buffered",
     "patterns",
+    "patterns_chains",
+    "patterns_claims",
     "engine_servers",
     "engine_postgres_rows",
     "engine_postgres_commits",
