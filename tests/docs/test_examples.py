@@ -123,10 +123,10 @@ def test_every_command_and_option_that_a_page_shows_exists(page: str, command: s
     if words[0].startswith("-"):
         return
     assert words[0] in COMMANDS, f"there is no command {words[0]}"
-    shown = COMMANDS[words[0]]
-    if nested := getattr(shown, "commands", None):
-        assert words[1] in nested, f"there is no command {words[0]} {words[1]}"
-        shown = nested[words[1]]
+    shown, depth = COMMANDS[words[0]], 1
+    while nested := getattr(shown, "commands", None):
+        assert words[depth] in nested, f"there is no command {' '.join(words[: depth + 1])}"
+        shown, depth = nested[words[depth]], depth + 1
     known = {option for parameter in shown.params for option in parameter.opts} | {"--help"}
     given = words[: words.index("--")] if "--" in words else words
     assert {word.partition("=")[0] for word in given if word.startswith("-")} <= known

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import strongroom
-from strongroom.cli import output
+from strongroom.cli import output, runners
 from strongroom.cli.conform import conform
 from strongroom.cli.inspect import inspect
 from strongroom.cli.listing import get, ls
@@ -78,6 +78,7 @@ def _strongroom(
 _VALIDATE = "Validate a branch"
 _LOOK = "Look at a store"
 _CHANGE = "Change a store"
+_OPERATE = "Look after a domain"
 _PROVE = "Prove an engine"
 
 app.command(rich_help_panel=_VALIDATE, cls=CommandBehindDashes)(validate)
@@ -88,6 +89,7 @@ app.command(rich_help_panel=_LOOK)(ls)
 app.command(rich_help_panel=_LOOK)(get)
 app.command(rich_help_panel=_CHANGE)(migrate)
 app.add_typer(scope, rich_help_panel=_CHANGE)
+app.add_typer(runners.app, rich_help_panel=_OPERATE)
 app.command(rich_help_panel=_PROVE)(conform)
 app.command(rich_help_panel=_PROVE)(mutants)
 
