@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from strongroom.patterns import (
     EMPTY_DIGEST,
     ChainFinding,
+    Checkpoint,
     JsonFormat,
     LineTooLong,
     Link,
@@ -92,7 +93,8 @@ def test_what_is_not_exactly_one_entry_is_refused_and_not_shown(line: bytes) -> 
     assert "a note" not in str(caught.value)
     look = FORMAT.recogniser("0" * 32)
     assert look is not None
-    assert look(line, 1, EMPTY_DIGEST) is None
+    assert look([line]) is None
+    assert look([LINE, line, LINE]) is None
 
 
 def test_a_line_may_have_exactly_so_many_bytes() -> None:
@@ -103,8 +105,8 @@ def test_a_line_may_have_exactly_so_many_bytes() -> None:
         FORMAT.parse(longest.replace(b"xx", b"xxx", 1))
     look = FORMAT.recogniser("0" * 32)
     assert look is not None
-    assert look(longest, 1, EMPTY_DIGEST) == "run-1"
-    assert look(longest.replace(b"xx", b"xxx", 1), 1, EMPTY_DIGEST) is None
+    assert look([longest]) == ([1], (EMPTY_DIGEST,), ("run-1",))
+    assert look([longest.replace(b"xx", b"xxx", 1)]) is None
 
 
 texts = st.text(max_size=30) | st.text('"\\/{}:,\n\x7f é', max_size=8)
@@ -120,10 +122,11 @@ def test_whatever_the_quick_look_accepts_the_parser_reads_the_same(
         line = line[:place] + put + line[place + cut :]
     look = FORMAT.recogniser("ab" * 16)
     assert look is not None
-    topic = look(line, sequence, EMPTY_DIGEST)
-    if topic is not None:
+    seen = look([line, line])
+    if seen is not None:
         found = FORMAT.parse(line)
-        assert (found.trail, found.sequence, found.previous, found.run) == ("ab" * 16, sequence, EMPTY_DIGEST, topic)
+        assert found.trail == "ab" * 16
+        assert [*zip(*seen, strict=True)] == [(found.sequence, found.previous, found.run)] * 2
 
 
 @given(run=texts, note=texts, edits=changes)
@@ -237,6 +240,47 @@ def test_removed_repeated_and_exchanged_lines_of_a_file_are_named_once() -> None
     assert found(a, c, d) == [(2, mismatch), (3, link)]
     assert found(a, b, b, c, d) == [(3, mismatch), (2, link)]
     assert found(b, c) == [(1, mismatch), (2, link)]
+
+
+class Careful(JsonFormat[Entry]):
+    """The same form, every line of which is parsed."""
+
+    def recogniser(self, trail: str) -> None:
+        return None
+
+
+CAREFUL = Careful(Entry, topic="run")
+twists = st.lists(
+    st.tuples(st.integers(0, 19), st.sampled_from(["drop", "repeat", "swap", "space", "change", "garbage", "foreign"])),
+    max_size=3,
+)
+
+
+@given(twists, st.lists(st.integers(1, 22), max_size=3))
+def test_lines_looked_at_together_have_the_findings_that_each_has_alone(
+    twists: list[tuple[int, str]], pinned: list[int]
+) -> None:
+    sound = chained(*(f"run-{number % 19}" for number in range(20)))
+    lines = list(sound)
+    for place, twist in twists:
+        at = min(place, len(lines) - 2)
+        match twist:
+            case "drop":
+                del lines[at]
+            case "repeat":
+                lines.insert(at, lines[at])
+            case "swap":
+                lines[at], lines[at + 1] = lines[at + 1], lines[at]
+            case "space":
+                lines[at] = lines[at].replace(b":", b": ", 1)
+            case "change":
+                lines[at] = lines[at].replace(b'"note":""', b'"note":"!"')
+            case "garbage":
+                lines[at] = b"garbage"
+            case "foreign":
+                lines[at] = lines[at].replace(b"ab" * 16, b"cd" * 16)
+    held = [Checkpoint("ab" * 16, place, digest(sound[min(place, 20) - 1])) for place in pinned]
+    assert check_lines(lines, FORMAT, checkpoints=held) == check_lines(lines, CAREFUL, checkpoints=held)
 
 
 def test_a_topic_of_two_lines_is_named_where_topics_are_remembered() -> None:

@@ -12,19 +12,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import BinaryIO, Final, Generic, TypeVar
+from itertools import islice
+from typing import BinaryIO, Final, Generic, TypeVar, cast
 
 from strongroom.errors import InvalidArgument
 from strongroom.patterns.chain_format import ChainFormat, LineTooLong, Linked, MalformedLine
-from strongroom.patterns.chain_quick import Recognise
+from strongroom.patterns.chain_quick import Recognise, Seen
 from strongroom.patterns.digests import EMPTY_DIGEST, is_digest
 
 E = TypeVar("E", bound=Linked)
+
+Met = Callable[[Sequence[int], Sequence[str]], None]
+"""Called with entries' places, and what they are about."""
 
 MOST: Final = 100
 """How many findings a report lists, unless asked for others; all are counted."""
 
 
+BATCH: Final = 256
+"""Lines that are looked at together, where nothing is wrong with them."""
 BLOCK: Final = 65_536
 """Bytes of a file that are read at once."""
 
@@ -170,6 +176,7 @@ class ChainCheck(Generic[E]):
                 self._held[format.parse(line).sequence].append(line)
             except MalformedLine as problem:
                 self.add(ChainFinding.ENTRY_MALFORMED, 0, f"a line that is held: {problem}")
+        self._wanted = {*self._pinned, *self._held}
 
     @property
     def expected(self) -> int:
@@ -183,65 +190,81 @@ class ChainCheck(Generic[E]):
             self._findings.append(Finding(kind, sequence, detail))
 
     def feed(
-        self,
-        lines: Iterable[bytes | Unread],
-        places: Iterable[int] | None = None,
-        met: Callable[[int, str], None] | None = None,
+        self, lines: Iterable[bytes | Unread], places: Iterable[int] | None = None, met: Met | None = None
     ) -> None:
-        """Check lines that come next; `places` are theirs in a store, and `met` is told every entry's place and topic.
+        """Check lines that come next; `places` are theirs in a store, and `met` is told of every entry's topic.
 
         `met` defaults to a look whether the topic was met before, where the check is to find that out.
         """
-        parse, sha256, recognise = self._format.parse, hashlib.sha256, self._recognise
-        expected, previous, trail = self._expected, self._previous, self._trail
         meet = met or (self._meet if self._topics is not None else None)
-        wanted = self._pinned.keys() | self._held.keys()
-        place = iter(places) if places is not None else None
-        at, its, count = 0, None, 0
-        for line in lines:
-            at = expected if place is None else next(place)
-            if at != expected:
-                self._miss(expected, at)
-            count += 1
-            its = topic = None
-            if line.__class__ is bytes:
-                if recognise is not None and previous is not None:
-                    topic = recognise(line, at, previous)
-                if topic is not None:
-                    its = trail
-                else:
-                    try:
-                        entry = parse(line)
-                    except MalformedLine as problem:
-                        long = isinstance(problem, LineTooLong)
-                        self.add(ChainFinding.LINE_TOO_LONG if long else ChainFinding.ENTRY_MALFORMED, at, str(problem))
-                    else:
-                        if entry.sequence != at:
-                            self.add(ChainFinding.SEQUENCE_MISMATCH, at, f"says that it is {entry.sequence}")
-                            if place is None and entry.sequence > 0:
-                                at = entry.sequence
-                        if entry.previous != previous and previous is not None:
-                            self.add(ChainFinding.PREVIOUS_MISMATCH, at)
-                        its, topic = entry.trail, self._format.topic(entry)
-                        if trail is None:
-                            trail = its
-                            recognise = self._format.recogniser(trail)
-                        elif its != trail:
-                            self.add(ChainFinding.TRAIL_MISMATCH, at)
-                previous = "sha256:" + sha256(line).hexdigest()
+        given, where = iter(lines), None if places is None else iter(places)
+        # The first line goes alone: it says which chain the others are of.
+        while some := list(islice(given, BATCH if self._lines else 1)):
+            at = range(self._expected, self._expected + len(some)) if where is None else [*islice(where, len(some))]
+            if not self._pass(some, at, meet):
+                for line, place in zip(some, at, strict=True):
+                    self._look(line, self._expected if where is None else place, where is not None, meet)
+
+    def _pass(self, lines: list[bytes | Unread], places: Sequence[int], meet: Met | None) -> bool:
+        """Take in lines in which nothing is wrong and of which nothing is held; whether they are such lines."""
+        if self._recognise is None or self._previous is None or {*map(type, lines)} != {bytes}:
+            return False
+        whole = cast("list[bytes]", lines)
+        seen = self._recognise(whole)
+        if seen is None or not self._wanted.isdisjoint(places):
+            return False
+        sha256 = hashlib.sha256
+        digests = ["sha256:" + sha256(line).hexdigest() for line in whole]
+        if not self._is_next(seen, places, [self._previous, *digests[:-1]]):
+            return False
+        if meet is not None:
+            meet(places, seen.topics)
+        self._lines += len(lines)
+        self._expected, self._previous = places[-1] + 1, digests[-1]
+        assert self._trail is not None
+        self._head = Checkpoint(self._trail, places[-1], digests[-1])
+        return True
+
+    def _is_next(self, seen: Seen, places: Sequence[int], previous: Sequence[str]) -> bool:
+        """Whether entries stand where they say, and follow one another and what came before."""
+        here = [*range(self._expected, self._expected + len(places))]
+        return [*seen.sequences] == here == [*places] and [*seen.previous] == [*previous]
+
+    def _look(self, line: bytes | Unread, at: int, stored: bool, meet: Met | None) -> None:
+        """Look at one line, and say all that is wrong with it; a `stored` one's place is certain, whatever it says."""
+        if at != self._expected:
+            self._miss(self._expected, at)
+        self._lines += 1
+        trail = None
+        if isinstance(line, Unread):
+            self.add(line.kind, at, line.detail)
+            previous = line.digest
+        else:
+            previous = "sha256:" + hashlib.sha256(line).hexdigest()
+            try:
+                entry = self._format.parse(line)
+            except MalformedLine as problem:
+                long = isinstance(problem, LineTooLong)
+                self.add(ChainFinding.LINE_TOO_LONG if long else ChainFinding.ENTRY_MALFORMED, at, str(problem))
             else:
-                assert isinstance(line, Unread)
-                self.add(line.kind, at, line.detail)
-                previous = line.digest
-            if meet is not None and topic:
-                meet(at, topic)
-            if at in wanted:
-                self._compare(at, line, its, previous)
-            expected = at + 1
-        self._lines += count
-        if at:
-            self._head = Checkpoint(its, at, previous) if its and previous is not None else None
-        self._expected, self._previous, self._trail, self._recognise = expected, previous, trail, recognise
+                if entry.sequence != at:
+                    self.add(ChainFinding.SEQUENCE_MISMATCH, at, f"says that it is {entry.sequence}")
+                    if not stored and entry.sequence > 0:
+                        at = entry.sequence
+                if self._previous is not None and entry.previous != self._previous:
+                    self.add(ChainFinding.PREVIOUS_MISMATCH, at)
+                trail = entry.trail
+                if self._trail is None:
+                    self._trail, self._recognise = trail, self._format.recogniser(trail)
+                elif trail != self._trail:
+                    self.add(ChainFinding.TRAIL_MISMATCH, at)
+                topic = self._format.topic(entry)
+                if meet is not None and topic:
+                    meet([at], [topic])
+        if at in self._wanted:
+            self._compare(at, line, trail, previous)
+        self._expected, self._previous = at + 1, previous
+        self._head = Checkpoint(trail, at, previous) if trail and previous is not None else None
 
     def end(self) -> ChainReport:
         """What came of it, now that the chain has no more lines."""
@@ -265,11 +288,18 @@ class ChainCheck(Generic[E]):
         missing = f"{expected}" if at == expected + 1 else f"{expected} to {at - 1}"
         self.add(ChainFinding.SEQUENCE_MISMATCH, expected, f"{missing} missing" if at > expected else "")
 
-    def _meet(self, at: int, topic: str) -> None:
+    def _meet(self, places: Sequence[int], topics: Sequence[str]) -> None:
         assert self._topics is not None
-        if topic in self._topics:
-            self.add(ChainFinding.TOPIC_NAMED_TWICE, at)
-        self._topics.add(topic)
+        before = len(self._topics)
+        if self._topics.isdisjoint(topics):
+            self._topics.update(topics)
+            if len(self._topics) == before + len(topics):
+                return
+            self._topics.difference_update(topics)
+        for at, topic in zip(places, topics, strict=True):
+            if topic and topic in self._topics:
+                self.add(ChainFinding.TOPIC_NAMED_TWICE, at)
+            self._topics.add(topic)
 
     def _compare(self, at: int, line: bytes | Unread, trail: str | None, found: str | None) -> None:
         """Hold the line at a place against what somebody knows of it."""

@@ -66,7 +66,7 @@ class ChainFormat(Protocol[E]):
         """What the entry is about, such as the id of a run; empty if the format has no such thing."""
 
     def recogniser(self, trail: str) -> Recognise | None:
-        """A quick look at the lines of one chain, which need not be parsed then; None if there is no such thing."""
+        """A quick look at lines of one chain, which need not be parsed then; None if there is no such thing."""
         return None
 
 

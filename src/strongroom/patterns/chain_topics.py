@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,24 +39,24 @@ class ChainTopics:
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
         # Both are secret: nobody can make up pairs whose sums are the same. A key would take twice the time.
-        self._salt, self._person = secrets.token_bytes(16), secrets.token_bytes(16)
+        salt, person = secrets.token_bytes(16), secrets.token_bytes(16)
+        self._begun = hashlib.blake2b(digest_size=32, salt=salt, person=person)
         self._sum = 0
 
-    def meet(self, at: int, topic: str) -> None:
-        """Take in an entry."""
-        self._sum += self._number(at, topic)
+    def meet(self, places: Sequence[int], topics: Sequence[str]) -> None:
+        """Take in entries."""
+        self._sum += sum(map(self._number, places, topics))
 
     def agree(self, reader: Reader, last: int, page: int) -> bool:
         """Whether the list of topics leads to just the entries that were met, which end at `last`."""
         topics, place = self._entries.topics, self._entries.place
+        topic = topics.key_names[-1]
         listed = 0
         for rows in pages_with_faults(reader, topics, *self._entries.stream, page=page):
             if isinstance(rows, Corrupt):
                 return False
-            for row in rows:
-                at = getattr(row, place)
-                if at <= last:
-                    listed += self._number(at, topics.key_in(row)[-1])
+            pairs = [(getattr(row, place), getattr(row, topic)) for row in rows]
+            listed += sum([self._number(at, about) for at, about in pairs if at <= last])
         return listed == self._sum
 
     def name(self, reader: Reader, check: ChainCheck[Any], last: int, page: int) -> None:
@@ -110,5 +110,6 @@ class ChainTopics:
         return "" if row is None else self._entries.topic_of(getattr(row, self._entries.line))
 
     def _number(self, at: int, topic: str) -> int:
-        pair = hashlib.blake2b(f"{at} {topic}".encode(), digest_size=32, salt=self._salt, person=self._person)
+        pair = self._begun.copy()
+        pair.update(f"{at} {topic}".encode())
         return int.from_bytes(pair.digest())

@@ -131,8 +131,24 @@ def chain_hole_read_over(patch: Patches) -> None:
 
 @mutant("L4", on=MEMORY)
 def chain_check_sees_what_it_expects(patch: Patches) -> None:
-    """The quick look takes every line for the one that comes next."""
-    patch.method(QuickLook, "at", lambda self, trail: lambda line, sequence, previous: f"{sequence}")
+    """The quick look takes any entries for those that come next."""
+    patch.method(ChainCheck, "_is_next", lambda self, seen, places, previous: True)
+
+
+@mutant("L4", on=MEMORY)
+def chain_check_of_what_looks_alike(patch: Patches) -> None:
+    """The quick look takes lines for entries of the chain by how they begin, and their trail for any."""
+    look = QuickLook.at
+
+    def lax(self: Any, trail: str) -> Any:
+        careful = look(self, trail)
+
+        def recognise(lines: Any) -> Any:
+            return careful([line.replace(b"f" * len(trail), trail.encode()) for line in lines]) if careful else None
+
+        return recognise
+
+    patch.method(QuickLook, "at", lax)
 
 
 def _blind(patch: Patches, *kinds: ChainFinding) -> None:
