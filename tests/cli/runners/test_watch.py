@@ -9,11 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from rich.console import Console
 
 from strongroom.cli.runners.attempts import Filter
+from strongroom.cli.runners.views import attempts_section, drawn
 from strongroom.cli.runners.watch import Changes, follow
 from strongroom.domains.runners import AttemptState, FailureReason, Outcome, RunnerStore
 from strongroom.errors import Conflict, Corrupt, Unavailable
@@ -101,6 +104,22 @@ def test_what_comes_out_of_the_store_moves_no_cursor(fleet: Run, store: RunnerSt
     store.record_attempt(an_attempt("a\x1b[2J\nb", "p\r"))
     assert "\x1b" not in fleet("attempts").stdout
     assert len(fleet("attempts").stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_on_a_terminal_each_attempt_is_one_line_and_long_values_are_cut(width: int) -> None:
+    id = str(uuid.UUID(int=7))
+    attempts = [an_attempt_in(S.BUSY, id), an_attempt_in(S.FAILED, "a\x1b[2J")]
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(drawn([attempts_section(attempts, {"p-1": "acme/api"})], "below"))
+    _header, busy, failed, footer = captured.get().splitlines()
+    assert footer.rstrip() == "below"
+    assert busy.split()[1:3] == ["acme/api", "busy"]
+    cut = busy.split()[0]
+    assert (cut == id) if width == 200 else (cut[-1] == "…" and id.startswith(cut[:-1]))
+    assert "\\x1b" in failed
+    assert "\x1b" not in failed
 
 
 # Following

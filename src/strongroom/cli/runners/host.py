@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -139,7 +140,7 @@ def reset_runtime_root(
 
 
 def _set_root(
-    path: str | None, room: str, fleet: str | None, host_id: str | None, seal_key_file: Any, as_json: bool
+    path: str | None, room: str, fleet: str | None, host_id: str | None, seal_key_file: Path | None, as_json: bool
 ) -> None:
     machine = this_machine()
     with changing(room, fleet, seal_key_file) as store:

@@ -30,6 +30,9 @@ _POLICY_STYLES: Final = {
     PolicyState.AUTHENTICATION_FAILED: "red",
 }
 
+_SHORT: Final = 12
+"""Columns of at most so many characters are cut last, when a terminal is too narrow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -123,17 +126,22 @@ def say_view(sections: Sequence[Section]) -> None:
 
 
 def drawn(sections: Sequence[Section], footer: str) -> RenderableType:
-    """The same for a terminal, to be drawn over and over, and a line under it."""
+    """The same for a terminal, to be drawn over and over, and a line under it.
+
+    Each row is one line, however narrow the terminal is: columns with long values are cut first.
+    """
     parts: list[RenderableType] = []
     for section in sections:
         if not section.rows:
             parts.append(Text(section.empty, style="dim"))
             continue
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for column in section.columns:
-            table.add_column(column, overflow="fold")
-        for row in section.rows:
-            table.add_row(*(Text(output.one_line(text), style) for text, style in map(_styled, row)))
+        rows = [[_cell(part) for part in row] for row in section.rows]
+        for place, column in enumerate(section.columns):
+            widest = max(len(column), *(row[place].cell_len for row in rows))
+            table.add_column(Text(column, no_wrap=True, overflow="ellipsis"), no_wrap=widest <= _SHORT)
+        for row in rows:
+            table.add_row(*row)
         if len(sections) > 1:
             parts.append(Text(section.title, style="bold"))
         parts.append(table)
@@ -153,6 +161,11 @@ def _padded(section: Section) -> Iterable[list[Part]]:
         for place, ((text, style), width) in enumerate(zip(line, widths, strict=True)):
             parts += [(text, style), "" if place == last else " " * (width - len(text) + 2)]
         yield parts
+
+
+def _cell(part: Part) -> Text:
+    text, style = _styled(part)
+    return Text(output.one_line(text), style, no_wrap=True, overflow="ellipsis")
 
 
 def _styled(part: Part) -> tuple[str, str]:
