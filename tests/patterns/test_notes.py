@@ -1,6 +1,6 @@
 """Signed notes and checkpoints, held to the examples of their specifications and to the reference's known answers.
 
-The keys and signatures of Peter Neumann and Enoch Root are the known answers of golang.org/x/mod/sumdb/note; the two
+The keys and signatures of Peter Neumann and Enoch Root are the known answers of Go's module sumdb/note; the two
 notes without keys are the examples of c2sp.org/signed-note and c2sp.org/tlog-checkpoint.
 """
 
