@@ -20,7 +20,7 @@ LONGEST = 450
 """The most lines of a source file: a longer one is usually two things."""
 
 CORE = {"engine", "records"}
-LIBRARY = CORE | {"patterns", "domains", "operations", "routing", "validator"}
+LIBRARY = CORE | {"patterns", "domains", "operations", "routing", "processes", "validator", "dispatcher"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "records": set(),
@@ -30,7 +30,9 @@ ARROWS: dict[str, set[str]] = {
     "routing": CORE,
     "domains": CORE | {"patterns"},
     "operations": CORE | {"patterns"},
-    "validator": CORE | {"patterns", "domains"},
+    "processes": set(),
+    "validator": CORE | {"patterns", "domains", "processes"},
+    "dispatcher": CORE | {"patterns", "domains", "processes"},
     "__init__": LIBRARY,
     "conformance": LIBRARY | {"__init__"},
     "server": LIBRARY | {"__init__"},

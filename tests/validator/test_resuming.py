@@ -14,10 +14,11 @@ from strongroom.conformance.stopping import Stopped, StoppingEngine
 from strongroom.domains.stovepipe import BuildStatus, Issue, RequestState, Storage
 from strongroom.engine import Backoff, Engine
 from strongroom.patterns import ScopedTable
-from strongroom.validator import execution, pipeline
+from strongroom.processes import execution
+from strongroom.processes.execution import Execution
+from strongroom.validator import pipeline
 from strongroom.validator.claims import Claims
 from strongroom.validator.crew import Began, Ended
-from strongroom.validator.execution import Execution
 from strongroom.validator.recipe import Recipe
 from strongroom.validator.records import Run, RunState
 from strongroom.validator.repository import Repository, commit_uri

@@ -33,10 +33,11 @@ from strongroom.domains.stovepipe.records import ISSUE_MARKS
 from strongroom.engine import Backoff, retry
 from strongroom.errors import AlreadyExists, Unavailable, VersionMismatch
 from strongroom.patterns import ScopedTable
-from strongroom.validator import execution, junit
+from strongroom.processes import execution
+from strongroom.processes.execution import Execution
+from strongroom.validator import junit
 from strongroom.validator.analysis import Analysis, analyse
 from strongroom.validator.claims import ClaimLost, Hold
-from strongroom.validator.execution import Execution
 from strongroom.validator.history import History, commit_of
 from strongroom.validator.recipe import Recipe, make_folder
 from strongroom.validator.records import Run, RunState

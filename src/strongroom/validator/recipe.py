@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strongroom.errors import InvalidArgument, clip
-from strongroom.validator.execution import find_command
+from strongroom.processes.execution import find_command
 from strongroom.validator.junit import fit, parse_pattern
 from strongroom.validator.projects import ProjectRule
 from strongroom.validator.repository import Commit, Repository, run_git

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strongroom.errors import InvalidArgument, clip
+from strongroom.processes.environment import clean_environment
 from strongroom.validator.junit import fit
 
 QUEUE_LIMIT = 255
@@ -29,12 +30,6 @@ _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999: a forged date beyond it is read as this."""
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
-_REDIRECTS = re.compile(
-    "GIT_(ALTERNATE_OBJECT_DIRECTORIES|ATTR_SOURCE|COMMON_DIR|CONFIG|CONFIG_COUNT|CONFIG_PARAMETERS|DIR|GRAFT_FILE|"
-    "IMPLICIT_WORK_TREE|INDEX_FILE|INTERNAL_SUPER_PREFIX|NAMESPACE|NO_REPLACE_OBJECTS|OBJECT_DIRECTORY|PREFIX|"
-    "QUARANTINE_PATH|REPLACE_REF_BASE|SHALLOW_FILE|WORK_TREE)"
-)
 
 # Sparse checkouts are off because a worktree inherits the patterns of the checkout it was added from.
 _SETTINGS = (
@@ -79,14 +74,6 @@ class GitAnswer:
         lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
         told = [line for line in lines if line.startswith(("fatal: ", "error: "))]
         return (told or lines or [f"git ended with exit code {self.code}"])[-1]
-
-
-def clean_environment() -> dict[str, str]:
-    """This process' environment without the ``GIT_*`` variables that point git at another repository or index.
-
-    A git hook sets such variables: without this, git would use the hook's repository from any folder.
-    """
-    return {name: value for name, value in os.environ.items() if not _REDIRECTS.fullmatch(name)}
 
 
 def run_git(cwd: Path, *arguments: str) -> GitAnswer:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from strongroom.domains.stovepipe import Storage
 from strongroom.errors import AlreadyExists, VersionMismatch
 from strongroom.patterns import ScopedTable
+from strongroom.processes.execution import Execution
 from strongroom.records import MAX_LIMIT
 from strongroom.validator.analysis import Analysis
-from strongroom.validator.execution import Execution
 from strongroom.validator.records import RUN_PROJECTS, RUNS, Run, RunProject, RunState
 
 _FAULT_BYTES = 4096

@@ -25,16 +25,14 @@ from dataclasses import dataclass, field
 from typing import IO, Literal
 
 from strongroom.errors import InvalidArgument, clip
-from strongroom.validator.repository import clean_environment
+from strongroom.processes.environment import clean_environment
+from strongroom.processes.logs import TAIL_BYTES, Kept, Log
 
 GRACE_S = 5.0
 """Seconds between SIGTERM and SIGKILL, unless told otherwise."""
 
 MAX_LOG_BYTES = 16 * 1024 * 1024
 """The most bytes of output that a log keeps, unless told otherwise."""
-
-TAIL_BYTES = 4096
-"""The most bytes of output that an `Execution` keeps."""
 
 _PATIENCE_S = 10.0
 
@@ -44,7 +42,7 @@ _PATIENCE_S = 10.0
 _SUPERVISOR = """
 import contextlib, os, select, signal, subprocess, sys, time
 
-grace, ctype, command = float(sys.argv[1]), sys.argv[2], sys.argv[3:]
+grace, ctype, given, command = float(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]
 os.environ.pop("LC_CTYPE", None)
 os.environ.update({"LC_CTYPE": ctype} if ctype else {})
 wake, waker = os.pipe()
@@ -61,7 +59,8 @@ def send(number):
         return True
 
 try:
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    with open(given or os.devnull, "rb") as source:
+        child = subprocess.Popen(command, stdin=source, start_new_session=True)
 except OSError as fault:
     tell(b"unstarted", fault.errno)
     sys.exit()
@@ -102,6 +101,10 @@ class Execution:
     """The last `TAIL_BYTES` of its output, decoded as UTF-8 with U+FFFD for what is not and for NUL."""
     reason: str
     """Why it was not started, its fate is unknown or its log is incomplete; else ``""``. One line."""
+    output: Kept | None = None
+    """What its log keeps."""
+    errors: Kept | None = None
+    """What the log of its errors keeps; ``None`` where both went to one."""
 
 
 def find_command(command: Sequence[str], cwd: str | os.PathLike[str] | None = None) -> None:
@@ -122,6 +125,8 @@ def run(
     cwd: str | os.PathLike[str],
     *,
     log_path: str | os.PathLike[str],
+    errors_path: str | os.PathLike[str] | None = None,
+    input_path: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     grace_s: float = GRACE_S,
@@ -130,16 +135,18 @@ def run(
 ) -> Execution:
     """Run `command`, without a shell, in the folder `cwd`, and wait for it. Safe to call from several threads.
 
-    It runs in a session and process group of its own with no input, in this process' environment less what redirects
-    git, plus `env`. Its output and errors go to the file `log_path`; of more than `max_log_bytes` (8192 at least) the
-    log keeps the beginning and the end, with a mark between them that says how much was left out.
+    It runs in a session and process group of its own, in this process' environment less what redirects git, plus `env`.
+    Its input is the file `input_path`, or nothing. Its output goes to the file `log_path`, and its errors there too, or
+    to `errors_path`; of more than `max_log_bytes` (8192 at least) a log keeps the beginning and the end, with a mark
+    between them that says how much was left out.
 
     After `timeout_s` seconds, or soon after `cancel` is set, its group gets SIGTERM and, after up to `grace_s` seconds,
     SIGKILL. The same happens if this call is interrupted or this process is killed. What is left of the group when the
     command ends by itself gets SIGKILL at once. A process that leaves the group, as daemons do, is not followed.
 
     Raises `InvalidArgument` for a limit out of range, a command or environment that no process can have, a `cwd` that
-    is no folder, or a log that cannot be written. A command that cannot be started is an `Execution`.
+    is no folder, an input that cannot be read, or a log that cannot be written. A command that cannot be started is an
+    `Execution`.
     """
     _checked(command)
     if timeout_s is not None and not 0 < timeout_s < math.inf:
@@ -150,17 +157,26 @@ def run(
         raise InvalidArgument(f"a log must be allowed {2 * TAIL_BYTES} bytes or more, not {max_log_bytes}")
     if not os.path.isdir(cwd):
         raise InvalidArgument(f"{cwd} is not a folder that a command can run in")
-    try:
-        log = _Log(log_path, max_log_bytes)
-    except OSError as fault:
-        raise InvalidArgument(f"the log {log_path} cannot be written: {fault.strerror}") from fault
+    if input_path is not None and not os.access(input_path, os.R_OK):
+        raise InvalidArgument(f"the input {input_path} cannot be read")
     environment = clean_environment() | dict(env or {})
-    arguments = [repr(float(grace_s)), environment.get("LC_CTYPE", ""), *command]
-    began = time.monotonic()
-    watch = _Watch(grace_s, log, cancel, math.inf if timeout_s is None else began + timeout_s)
-    with contextlib.closing(log):
+    given = "" if input_path is None else os.path.abspath(input_path)
+    arguments = [repr(float(grace_s)), environment.get("LC_CTYPE", ""), given, *command]
+    with contextlib.ExitStack() as logs:
+        log = logs.enter_context(_opened(log_path, max_log_bytes))
+        errors = None if errors_path is None else logs.enter_context(_opened(errors_path, max_log_bytes))
+        began = time.monotonic()
+        watch = _Watch(grace_s, log, errors, cancel, math.inf if timeout_s is None else began + timeout_s)
         watch.run(arguments, cwd, environment)
-    return _result(command[0], watch, round((time.monotonic() - began) * 1000))
+        duration = time.monotonic() - began
+    return _result(command[0], watch, round(duration * 1000))
+
+
+def _opened(path: str | os.PathLike[str], limit: int) -> contextlib.closing[Log]:
+    try:
+        return contextlib.closing(Log(path, limit))
+    except OSError as fault:
+        raise InvalidArgument(f"the log {path} cannot be written: {fault.strerror}") from fault
 
 
 def _checked(command: Sequence[str]) -> Sequence[str]:
@@ -170,7 +186,8 @@ def _checked(command: Sequence[str]) -> Sequence[str]:
 
 
 def _result(program: str, watch: _Watch, duration_ms: int) -> Execution:
-    reason, told, code = watch.log.fault, watch.told, watch.told.get("ended")
+    told, code = watch.told, watch.told.get("ended")
+    reason = watch.log.fault or (watch.errors.fault if watch.errors else "")
     if (number := told.get("unstarted")) is not None:
         hint = ": a script begins with a line such as '#!/bin/sh'" if number == errno.ENOEXEC else ""
         reason = f"{clip(program)} could not be started: {os.strerror(number)}{hint}"
@@ -185,43 +202,9 @@ def _result(program: str, watch: _Watch, duration_ms: int) -> Execution:
         duration_ms=duration_ms,
         tail=watch.log.tail,
         reason=reason,
+        output=watch.log.kept,
+        errors=watch.errors.kept if watch.errors else None,
     )
-
-
-class _Log:
-    """A log file of bounded size that keeps the beginning and the end of what is written."""
-
-    def __init__(self, path: str | os.PathLike[str], limit: int) -> None:
-        self._file = open(path, "wb", buffering=0)  # noqa: SIM115
-        self._half, self._total = limit // 2, 0
-        self._end = bytearray()
-        self.fault = ""
-
-    def write(self, output: bytes) -> None:
-        self._append(output[: max(0, self._half - self._total)])
-        self._total += len(output)
-        self._end += output
-        if len(self._end) > 2 * self._half:
-            del self._end[: -self._half]
-
-    def close(self) -> None:
-        rest = max(0, self._total - self._half)
-        if rest > self._half:
-            self._append(b"\n[... %d bytes left out ...]\n" % (rest - self._half))
-        self._append(bytes(self._end[len(self._end) - min(rest, self._half) :]))
-        self._file.close()
-
-    @property
-    def tail(self) -> str:
-        return self._end[-TAIL_BYTES:].decode("utf-8", "replace").replace("\0", "\ufffd")
-
-    def _append(self, output: bytes) -> None:
-        try:
-            while output and not self.fault:
-                output = output[self._file.write(output) :]
-        except OSError as fault:
-            # The command is not to blame for a full disk: its output is still read, so that it can go on.
-            self.fault = f"the log is incomplete: {fault.strerror}"
 
 
 @dataclass(slots=True)
@@ -229,7 +212,8 @@ class _Watch:
     """Follows one supervisor until it is gone."""
 
     grace_s: float
-    log: _Log
+    log: Log
+    errors: Log | None
     cancel: threading.Event | None
     deadline: float
     stopped: Literal["", "timeout", "cancel"] = ""
@@ -247,7 +231,7 @@ class _Watch:
                         env=env,
                         stdin=theirs.fileno(),
                         stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
+                        stderr=subprocess.STDOUT if self.errors is None else subprocess.PIPE,
                         start_new_session=True,
                     )
             except OSError as fault:
@@ -257,8 +241,11 @@ class _Watch:
                 raise InvalidArgument(f"no process can have that command and environment: {fault}") from fault
             with supervisor:
                 assert supervisor.stdout is not None
+                streams: dict[IO[bytes], Log] = {supervisor.stdout: self.log}
+                if supervisor.stderr is not None and self.errors is not None:
+                    streams[supervisor.stderr] = self.errors
                 try:
-                    self._follow(supervisor.stdout, ours)
+                    self._follow(streams, ours)
                 finally:
                     ours.close()  # If the call was interrupted, it is this that stops the command.
                     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -268,11 +255,12 @@ class _Watch:
                         with contextlib.suppress(KeyError, OSError):
                             os.killpg(self.told["group"], signal.SIGKILL)
 
-    def _follow(self, output: IO[bytes], ours: socket.socket) -> None:
-        os.set_blocking(output.fileno(), False)
+    def _follow(self, streams: Mapping[IO[bytes], Log], ours: socket.socket) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(ours, selectors.EVENT_READ)
-            selector.register(output, selectors.EVENT_READ)
+            for stream in streams:
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, selectors.EVENT_READ)
             while True:
                 now = time.monotonic()
                 if self.stopped and now >= self.deadline:
@@ -282,17 +270,20 @@ class _Watch:
                     self.deadline = now + self.grace_s + _PATIENCE_S
                     ours.shutdown(socket.SHUT_WR)
                 ready = {key.fileobj for key, _ in selector.select(min(0.1, self.deadline - now))}
-                if output in ready and not self._drain(output):
-                    selector.unregister(output)
+                for stream, log in streams.items():
+                    if stream in ready and not _drain(stream, log):
+                        selector.unregister(stream)
                 if ours in ready:
                     if not (told := ours.recv(4096).decode("ascii").split()):
                         break
                     self.told.update(zip(told[::2], map(int, told[1::2]), strict=True))
         # A process that left the group may hold the pipe open: what it holds by now is read, its end not waited for.
-        for _ in range(16):
-            self._drain(output)
+        for stream, log in streams.items():
+            for _ in range(16):
+                _drain(stream, log)
 
-    def _drain(self, output: IO[bytes]) -> bool:
-        read = output.read(65536)  # None if there is nothing just now
-        self.log.write(read or b"")
-        return read != b""
+
+def _drain(stream: IO[bytes], log: Log) -> bool:
+    read = stream.read(65536)  # None if there is nothing just now
+    log.write(read or b"")
+    return read != b""

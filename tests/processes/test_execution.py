@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from strongroom.errors import InvalidArgument
-from strongroom.validator import execution
-from strongroom.validator.execution import TAIL_BYTES, Execution, find_command, run
+from strongroom.processes import execution
+from strongroom.processes.execution import Execution, find_command, run
+from strongroom.processes.logs import TAIL_BYTES, Kept
 
 FOREVER = "while :; do sleep 0.02; done"
 # The supervisor has said what it started, and waits.
@@ -23,7 +25,7 @@ SUPERVISED = "until grep -q '^State:.S' /proc/$PPID/status; do sleep 0.02; done"
 
 HOLD = """
 import sys
-from strongroom.validator.execution import run
+from strongroom.processes.execution import run
 run(["sh", "-c", sys.argv[1]], sys.argv[2], log_path=sys.argv[3], grace_s=0.2)
 """
 
@@ -106,6 +108,27 @@ def test_a_command_that_kills_its_whole_group_is_told_as_such(sh: Shell) -> None
 
 def test_a_command_runs_in_its_folder_without_input(sh: Shell) -> None:
     assert sh("pwd; cat; echo end").tail == f"{sh.cwd}\nend\n"
+
+
+def test_input_and_errors_have_files_of_their_own_where_they_are_named(sh: Shell, tmp_path: Path) -> None:
+    given, errors = tmp_path / "given", tmp_path / "errors"
+    given.write_bytes(b"apples\0pears")
+    done = sh("cat; echo oops >&2; exit 3", input_path=given, errors_path=errors)
+    assert (done.exit_code, sh.log.read_bytes(), errors.read_bytes()) == (3, b"apples\0pears", b"oops\n")
+    assert done.output == Kept(12, 12, f"sha256:{hashlib.sha256(sh.log.read_bytes()).hexdigest()}")
+    assert done.errors == Kept(5, 5, f"sha256:{hashlib.sha256(errors.read_bytes()).hexdigest()}")
+
+
+def test_the_digest_of_a_cut_log_is_that_of_the_file(sh: Shell) -> None:
+    done = sh("seq 100000", max_log_bytes=8192)
+    kept = sh.log.read_bytes()
+    assert done.output == Kept(588895, len(kept), f"sha256:{hashlib.sha256(kept).hexdigest()}")
+    assert len(kept) < 9000
+
+
+def test_an_input_that_cannot_be_read_is_refused(sh: Shell, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="the input"):
+        sh("true", input_path=tmp_path / "missing")
 
 
 def test_arguments_are_passed_on_as_they_are(sh: Shell) -> None:
