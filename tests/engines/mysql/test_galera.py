@@ -52,7 +52,7 @@ def test_a_node_is_told_to_wait_for_what_the_others_acknowledged(rooms: list[Mys
     for room in rooms:
         with room.links.lent() as link:
             assert link.server.cluster
-            assert link.ask("SELECT @@wsrep_sync_wait") == ((1,),)
+            assert link.ask("SELECT @@wsrep_sync_wait") == [(1,)]
         assert room.describe()["wsrep_cluster_size"] == "3"
 
 

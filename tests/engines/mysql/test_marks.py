@@ -15,6 +15,7 @@ from strongroom.conformance.tables import MARKS, MEMBERS, PAIRS, SCHEMA, THINGS,
 from strongroom.engine import Engine
 from strongroom.engines.mysql import MysqlEngine
 from strongroom.engines.mysql.link import Link
+from strongroom.engines.mysql.wire import Wire
 from strongroom.errors import InvalidArgument, VersionMismatch
 from strongroom.records import Table
 from tests.engines.mysql.conftest import Ask, Url, opened
@@ -70,20 +71,20 @@ class Breaking:
     def __init__(self, link: Link, admin: Ask) -> None:
         self._session = link.session
         self._admin = admin
-        self._connection = connection = cast(Any, link._connection)
-        self._file, connection._rfile = connection._rfile, self
+        connection = cast(Wire, link._wire)._connection
+        connection._rfile.close()
+        self._socket, connection._sock = connection._sock, self
 
-    def read(self, _size: int) -> bytes:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, _size: int) -> bytes:
         self._wait_for("innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id", 1)
-        self._file.close()
-        self._connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._connection._sock.close()  # by a reset, which the server sees as it sends its next answer, not one later
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()  # by a reset, which the server sees as it sends its next answer, not one later
         self._admin("ROLLBACK")
         self._wait_for("processlist WHERE id", 0)
         return b""
-
-    def close(self) -> None:
-        """What is behind it is closed by now."""
 
     def _wait_for(self, what: str, count: int) -> None:
         while self._admin(f"SELECT COUNT(*) FROM information_schema.{what} = {self._session}") != ((count,),):

@@ -50,7 +50,7 @@ def test_a_session_does_not_depend_on_what_the_server_is_set_to(url: Url, admin:
             engine.insert(LEASES, Lease("it's a \\'\" %s \n"))
             assert [lease.runner for lease in engine.scan(LEASES, limit=9)] == ["it's a \\'\" %s \n"]
             with engine.links.lent() as link:
-                assert link.ask("SELECT @@tx_isolation") == (("REPEATABLE-READ",),)
+                assert link.ask("SELECT @@tx_isolation") == [("REPEATABLE-READ",)]
     finally:
         admin("SET GLOBAL sql_mode = %s, GLOBAL tx_isolation = %s", *before)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,13 @@ from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import BufferedRows, Stale
 from strongroom.engines.mysql import connector, engine, faults, marks
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.commits import COMMIT, Commits
 from strongroom.engines.mysql.connector import Connector
 from strongroom.engines.mysql.engine import MysqlEngine
 from strongroom.engines.mysql.faults import Duplicate
 from strongroom.engines.mysql.guards import Guards
-from strongroom.engines.mysql.link import Answer, Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.migration import MigrationRows
@@ -121,14 +121,15 @@ def mysql_unique_violation_is_success(patch: Patches) -> None:
 def mysql_later_answers_not_read(patch: Patches) -> None:
     """Of statements that are sent together only the first one's answer is looked at, whatever the others say."""
 
-    def trip(self: Any, statements: Sequence[str]) -> list[Answer]:
-        self.answers = answers = []
-        self._cursor.execute(";".join(statements))
-        answers.append(Answer(self._cursor.fetchall(), self._cursor.rowcount))
-        with contextlib.suppress(pymysql.MySQLError):
-            while self._cursor.nextset():
-                answers.append(Answer(self._cursor.fetchall(), self._cursor.rowcount))
-        return [*answers, *[Answer((), 1)] * (len(statements) - len(answers))]
+    def trip(self: Link, statements: Sequence[str]) -> list[Answer]:
+        try:
+            return together(self, statements)
+        except pymysql.MySQLError:
+            if not self.answers:
+                raise
+            return [*self.answers, *[Answer((), 1)] * (len(statements) - len(self.answers))]
+
+    together = Link.trip
 
     patch.method(Link, "trip", trip)
 

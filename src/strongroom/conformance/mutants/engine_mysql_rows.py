@@ -11,8 +11,9 @@ from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import Guard
 from strongroom.engines.mysql import connector, faults, migration, statements
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.connector import Connector
-from strongroom.engines.mysql.link import Answer, Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.migration import MigrationRows
 from strongroom.engines.mysql.rows import AskedRows
 from strongroom.engines.mysql.single import MysqlCalls
@@ -25,13 +26,12 @@ MYSQL = Ground.MYSQL
 
 def _respell(patch: Patches, spell: Callable[[str], str]) -> None:
     """Have every statement go to the server otherwise."""
-    trip, ask = Link.trip, Link.ask
+    trip = Link.trip
 
     def respelled(self: Link, sent: Sequence[str]) -> list[Answer]:
         return trip(self, [spell(statement) for statement in sent])
 
     patch.method(Link, "trip", respelled)
-    patch.method(Link, "ask", lambda self, statement: ask(self, spell(statement)))
 
 
 def _declare(patch: Patches, declare: Callable[[str], str]) -> None:

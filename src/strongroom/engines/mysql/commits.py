@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from strongroom.engine import Rivals, Stale
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.faults import DEADLOCK, FAULTS, Lost, number_of, translate
-from strongroom.engines.mysql.link import Answer, Link, Server
+from strongroom.engines.mysql.link import Link, Server
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.errors import CommitUnknown, StrongroomError, TooLarge, Unavailable

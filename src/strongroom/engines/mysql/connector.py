@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT, FIELD_TYPE
-from pymysql.converters import conversions
+from pymysql.constants import CLIENT
 
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.faults import FAULTS, Lost, translate
 from strongroom.engines.mysql.link import Link, Server
 from strongroom.engines.mysql.options import Address, MysqlOptions
+from strongroom.engines.mysql.wire import Wire
 from strongroom.errors import Conflict, InvalidArgument, StrongroomError, Unavailable
+from strongroom.records import Row
 
 _SQL_MODE: Final = ("STRICT_ALL_TABLES", "NO_ENGINE_SUBSTITUTION")
 """Nothing is cut short to fit, and texts are written with backslashes, whatever the server is set to."""
@@ -113,7 +115,6 @@ class Connector:
                 connect_timeout=max(1, math.ceil(patience / len(options.hosts))),
                 read_timeout=patience + _MARGIN_S,
                 write_timeout=patience + _MARGIN_S,
-                conv=_CONVERSIONS,
                 program_name="strongroom",
                 **arguments,
             )
@@ -121,19 +122,20 @@ class Connector:
             raise self._refused(address, fault) from fault
         except (OSError, ValueError, RuntimeError) as fault:  # what TLS says of its files, and a missing package
             raise InvalidArgument(f"MySQL: no connection can be made as the URL says: {_plain(fault)}") from fault
+        wire = Wire(connection)
         try:
-            return self._set_up(connection, address, max(1, math.ceil(patience)))
+            return self._set_up(wire, address, max(1, math.ceil(patience)))
         except FAULTS as fault:
-            connection.close()
+            wire.close()
             raise self._refused(address, fault) from fault
         except BaseException:
-            connection.close()
+            wire.close()
             raise
 
-    def _set_up(self, connection: Connection[Any], address: Address, patience_s: int) -> Link:
+    def _set_up(self, wire: Wire, address: Address, patience_s: int) -> Link:
         """Make the session what the engine takes for granted, and see that it is."""
         _, _, variables, ((session,),), ((now_ms,),) = _asked(
-            connection,
+            wire,
             f"SET SESSION sql_mode = '{','.join(_SQL_MODE)}', time_zone = '+00:00', autocommit = 1, sql_notes = 1, "
             f"innodb_lock_wait_timeout = {patience_s}, lock_wait_timeout = {patience_s}, wait_timeout = {_IDLE_S}",
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
@@ -145,10 +147,10 @@ class Connector:
         if set(said["sql_mode"].split(",")) != set(_SQL_MODE):
             raise Unavailable("MySQL: the server, or a proxy before it, does not keep a session's sql_mode")
         if "idle_transaction_timeout" in said:  # MariaDB: a client that froze or vanished must not keep its locks
-            _asked(connection, f"SET SESSION idle_transaction_timeout = {patience_s * 2}")
+            _asked(wire, f"SET SESSION idle_transaction_timeout = {patience_s * 2}")
         cluster = said.get("wsrep_on") == "ON"
         if cluster:
-            _join(connection)
+            _join(wire)
         server = Server(
             address,
             version=said["version"],
@@ -158,7 +160,7 @@ class Connector:
             sync_binlog=int(said["sync_binlog"]),
             cluster=cluster,
         )
-        return Link(connection, server, int(session), int(now_ms))
+        return Link(wire, server, int(str(session)), int(str(now_ms)))
 
     def _refused(self, address: Address, fault: Exception) -> StrongroomError:
         found = translate(fault)
@@ -168,13 +170,13 @@ class Connector:
         return Lost(f"MySQL: no server answers at {place} ({_plain(fault)})")
 
 
-def _join(connection: Connection[Any]) -> None:
+def _join(wire: Wire) -> None:
     """Have a node of a cluster wait, at each read and transaction, for all that was acknowledged on any other (R1).
 
     Raises `Unavailable` for a node that is not ready: one without a quorum takes connections all the same.
     """
     _, ((waits,),), ready = _asked(
-        connection,
+        wire,
         "SET SESSION wsrep_sync_wait = 1",
         "SELECT @@SESSION.wsrep_sync_wait",
         "SHOW STATUS WHERE Variable_name = 'wsrep_ready'",
@@ -185,23 +187,12 @@ def _join(connection: Connection[Any]) -> None:
         raise Lost("MySQL: the node has no quorum, or is not ready yet")
 
 
-def _asked(connection: Connection[Any], *statements: str) -> list[Sequence[tuple[Any, ...]]]:
+def _asked(wire: Wire, *statements: str) -> list[Sequence[Row]]:
     """What each of the statements answers."""
-    with connection.cursor() as cursor:
-        cursor.execute(";".join(statements))
-        answers: list[Sequence[tuple[Any, ...]]] = [cursor.fetchall()]
-        while cursor.nextset():
-            answers.append(cursor.fetchall())
-        return answers
+    answers: list[Answer] = []
+    wire.exchange(";".join(statements), answers)
+    return [answer.rows for answer in answers]
 
 
 def _plain(fault: BaseException) -> str:
     return str(fault.args[1] if len(fault.args) > 1 else fault)
-
-
-def _text(data: str | bytes) -> str:
-    """A key's text, which its column holds as bytes; what is not UTF-8 becomes lone surrogates, which no key has."""
-    return data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
-
-
-_CONVERSIONS: Final[dict[Any, Any]] = {**conversions, FIELD_TYPE.VAR_STRING: _text, FIELD_TYPE.VARCHAR: _text}

@@ -39,7 +39,7 @@ from strongroom.engines.sql import ServerClock
 
 T = TypeVar("T")
 
-_leaked: Final[list[Link]] = []
+_leaked: Final[list[object]] = []
 """What a forked child must never close: the server would end the parent's session."""
 
 _PAUSE_S: Final = 0.05

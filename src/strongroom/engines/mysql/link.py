@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import pymysql
-from pymysql.connections import Connection
-from pymysql.constants import SERVER_STATUS
-
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.faults import FAULTS, LOCKED, Lost, is_lost, number_of, translate
 from strongroom.engines.mysql.options import Address
 from strongroom.engines.mysql.statements import LOCKING
+from strongroom.engines.mysql.wire import Wire
 from strongroom.engines.sql import Gone
 from strongroom.errors import StrongroomError
 from strongroom.records import Row
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server says to one statement: rows, or how many rows it inserted, found to update, or removed."""
-
-    rows: Sequence[Row]
-    count: int
-    warnings: int = 0
-    """How many remarks it has, such as that a table is there already."""
 
 
 class Asking(Protocol):
@@ -61,9 +49,8 @@ class Server:
 class Link:
     """One connection. One user at a time."""
 
-    def __init__(self, connection: Connection[Any], server: Server, session: int, now_ms: int) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor()
+    def __init__(self, wire: Wire, server: Server, session: int, now_ms: int) -> None:
+        self._wire: Wire | Gone = wire
         self.server = server
         self.session = session
         """The number that the server knows it by."""
@@ -73,29 +60,23 @@ class Link:
         """What was answered on the last trip, up to a statement that failed."""
         self.fit = True
         """Whether the connection can be used: not where it broke, or something broke off in the middle of a trip."""
-        self._mine = True
-        """Whether it is this process's."""
 
     @property
     def is_idle(self) -> bool:
         """Whether anyone may go on with the connection: it is fit, and no transaction is open on it."""
-        status: int = self._connection.server_status  # type: ignore[attr-defined]
-        return self.fit and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
+        return self.fit and not self._wire.in_transaction
 
     def trip(self, statements: Sequence[str]) -> list[Answer]:
         """Send the statements together, and answer what came of each. The first that fails ends it, with its fault.
 
         The driver's faults come out as they are: what they mean depends on what was sent.
         """
-        self.answers = answers = []
+        answers: list[Answer] = []
+        self.answers = answers
         self.fit = False
-        cursor = self._cursor
         try:
-            cursor.execute(";".join(statements))
-            answers.append(Answer(cursor.fetchall(), cursor.rowcount, cursor.warning_count))
-            while cursor.nextset():
-                answers.append(Answer(cursor.fetchall(), cursor.rowcount, cursor.warning_count))
-        except pymysql.MySQLError as fault:
+            self._wire.exchange(";".join(statements), answers)
+        except FAULTS as fault:
             # A fault of the server's ends what was sent, and the connection stands.
             self.fit = self._stands(fault, statements[0])
             raise
@@ -104,17 +85,10 @@ class Link:
 
     def ask(self, statement: str) -> Sequence[Row]:
         """The rows that one statement answers; raises Strongroom's faults."""
-        self.answers = []
-        self.fit = False
-        cursor = self._cursor
         try:
-            cursor.execute(statement)
-            rows: Sequence[Row] = cursor.fetchall()
+            return self.trip([statement])[0].rows
         except FAULTS as fault:
-            self.fit = self._stands(fault, statement)
             raise self.meaning(fault) from fault
-        self.fit = True
-        return rows
 
     def meaning(self, fault: Exception) -> StrongroomError:
         """The fault to raise for the driver's that the last trip ended with."""
@@ -131,17 +105,17 @@ class Link:
         """
         locks_nothing = first.startswith(("START", "SELECT", "SHOW")) and not first.endswith(LOCKING)
         behind = self.server.cluster and number_of(fault) in LOCKED and not self.answers and locks_nothing
-        return bool(self._connection.open) and not is_lost(fault) and not behind
+        return self._wire.open and not is_lost(fault) and not behind
 
-    def forsake(self, why: str) -> None:
-        """Raise `Closed` for whatever is asked of the connection, in a forked child: it is the parent's."""
-        self._cursor = Gone(why)
-        self._mine = False
+    def forsake(self, why: str) -> object:
+        """In a forked child: raise `Closed` for whatever is asked of the parent's connection, which is to be kept."""
+        parents, self._wire = self._wire, Gone(why)
+        return parents
 
     def close(self) -> None:
         """Close the connection, whatever state it is in."""
-        if self._connection.open and self._mine:
+        if isinstance(self._wire, Wire) and self._wire.open:
             if self.fit:
-                self._connection.close()
+                self._wire.close()
             else:
-                self._connection._force_close()  # type: ignore[attr-defined]  # mid-way through a trip it can't say goodbye
+                self._wire.drop()

@@ -74,13 +74,10 @@ class Links(Pool[Link]):
                 last(link)
         self.close(why)
 
-    def forsaken(self, why: str) -> list[Link]:
-        """In a forked child: all connections, of which none can be used here any more; `why` says why not."""
+    def forsaken(self, why: str) -> list[object]:
+        """In a forked child: the parent's connections, of which none can be used here any more; `why` says why not."""
         self._gone = why
-        links = self.forsake()
-        for link in links:
-            link.forsake(why)
-        return links
+        return [link.forsake(why) for link in self.forsake()]
 
     def now(self) -> int:
         """The time by the server's clock."""

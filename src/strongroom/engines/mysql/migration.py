@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 import pymysql
 
 from strongroom.engine import Guard, Rivals, SchemaRows
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.faults import DUPLICATE, number_of, translate
 from strongroom.engines.mysql.guards import TABLE as GUARDS
-from strongroom.engines.mysql.link import Answer, Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.marks import TABLE as MARKS
 from strongroom.engines.mysql.options import MysqlOptions
 from strongroom.engines.mysql.rows import LinkRows
@@ -235,5 +236,4 @@ def _default(value: Stored) -> str:
     """What older rows hold in a new column: as an expression, for texts have no plain default."""
     if value is None:
         return "NULL"
-    # MariaDB writes down an expression of its own making, and can't read what it makes of _binary X'27'.
-    return f"({literal(value).removeprefix('_binary ')})"
+    return f"({literal(value)})"

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from strongroom.engine import BufferedRows, Refuted, Session, Stale, TableChanges
+from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.commits import BEGIN, COMMIT, Commits
 from strongroom.engines.mysql.connector import NOW_MS
 from strongroom.engines.mysql.faults import FAULTS, Duplicate, translate
 from strongroom.engines.mysql.guards import Guards
-from strongroom.engines.mysql.link import Answer, Link
+from strongroom.engines.mysql.link import Link
 from strongroom.engines.mysql.links import Links
 from strongroom.engines.mysql.marks import Marks
 from strongroom.engines.mysql.rows import AskedRows

@@ -1,11 +1,10 @@
-"""The SQL of one table: written once from its declaration, with values as the driver writes them."""
+"""The SQL of one table: written once from its declaration, values and all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import NoneType
 from typing import Any, Final
-
-from pymysql import converters
 
 from strongroom.engine import Guard
 from strongroom.engines.sql import Dialect, RangeStatement, range_shape
@@ -20,13 +19,29 @@ _ROWS: Final = 200
 _TEXT: Final = 2**18
 """The most rows in one statement, and the characters beyond which there is no further row."""
 
-_write: Final[dict[type, Any]] = converters.encoders
+
+def _text(value: str) -> str:
+    backslashed = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{backslashed}'"
+
+
+def _real(value: float) -> str:
+    written = repr(value)
+    return written if "e" in written else f"{written}e0"  # without an exponent it would be a decimal
+
+
+_write: Final[dict[type, Callable[[Any], str]]] = {
+    str: _text,
+    int: str,
+    float: _real,
+    bytes: lambda value: f"X'{value.hex()}'",  # MariaDB can't read what it makes of _binary X'' as a default
+    NoneType: lambda _: "NULL",
+}
 
 
 def literal(value: Stored) -> str:
     """A value as SQL writes it."""
-    text: str = _write[type(value)](value)
-    return text
+    return _write[type(value)](value)
 
 
 def key_literal(value: Stored) -> str:
@@ -37,10 +52,9 @@ def key_literal(value: Stored) -> str:
     """
     if isinstance(value, str):
         if value.isascii():
-            return f"_binary{_write[str](value)}"
+            return f"_binary{_text(value)}"
         value = value.encode("utf-8", "surrogateescape")
-    text: str = _write[type(value)](value)
-    return text
+    return literal(value)
 
 
 class Statements:
