@@ -6,13 +6,14 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import strongroom
 from strongroom.cli.runners.machine import Machine, chosen_host, made_host, this_machine
 from strongroom.domains import runners
-from strongroom.domains.runners import Arch, AttemptState, Os, RunnerStore
+from strongroom.domains.runners import Arch, AttemptState, Host, Os, RunnerStore
 from strongroom.errors import InvalidArgument
 from tests.cli.conftest import Run
 from tests.domains.runners.samples import FLEET, NOW, a_host, a_policy, an_attempt_in
@@ -42,6 +43,21 @@ def test_a_capacity_is_set_and_nothing_else(fleet: Run, store: RunnerStore) -> N
     assert fleet("host", "set-capacity", 9).exit_code == 0
     assert store.host("h-1") == before.replace(host_capacity=9)
     assert store.host("h-2") == a_host("h-2")
+
+
+def test_a_capacity_undoes_nothing_that_is_written_meanwhile(
+    fleet: Run, store: RunnerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put_host(a_host("box"))
+    change_host = RunnerStore.change_host
+
+    def rival(itself: RunnerStore, *words: Any) -> Host:
+        store.put_host(a_host("box", display_name="renamed", runner_root_override="/srv/run", host_capacity=3))
+        return change_host(itself, *words)
+
+    monkeypatch.setattr(RunnerStore, "change_host", rival)
+    assert fleet("host", "set-capacity", 9).stdout == "host box: capacity 9, before 3\n"
+    assert store.host("box") == a_host("box", display_name="renamed", runner_root_override="/srv/run", host_capacity=9)
 
 
 @pytest.mark.parametrize("capacity", ["0", "65536", "many", "-1"])

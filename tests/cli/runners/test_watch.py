@@ -18,7 +18,7 @@ from rich.console import Console
 from strongroom.cli.runners.attempts import Filter
 from strongroom.cli.runners.views import attempts_section, drawn
 from strongroom.cli.runners.watch import Changes, follow
-from strongroom.domains.runners import AttemptState, FailureReason, Outcome, RunnerStore
+from strongroom.domains.runners import AttemptState, FailureReason, Outcome, RunnerStore, WorkspaceMode
 from strongroom.errors import Conflict, Corrupt, Unavailable
 from tests.cli.conftest import Run
 from tests.domains.runners.samples import FLEET, NOW, a_host, a_policy, an_attempt, an_attempt_in
@@ -106,6 +106,13 @@ def test_what_comes_out_of_the_store_moves_no_cursor(fleet: Run, store: RunnerSt
     assert len(fleet("attempts").stdout.splitlines()) == 2
 
 
+def test_columns_stand_where_their_names_do_whatever_is_in_them(fleet: Run, store: RunnerStore) -> None:
+    store.insert_policy(a_policy().set_workspace_policy(WorkspaceMode.PERSISTENT, "/srv/\x1b[2J"))
+    header, policy = fleet("repo", "list").stdout.splitlines()
+    assert header.index("workspace") == policy.index("/srv/\\x1b[2J")
+    assert policy[header.index("active")] == "0"
+
+
 @pytest.mark.parametrize("width", [80, 200])
 def test_on_a_terminal_each_attempt_is_one_line_and_long_values_are_cut(width: int) -> None:
     id = str(uuid.UUID(int=7))
@@ -183,6 +190,7 @@ class Watching:
         command = [sys.executable, "-c", main, "runners", *words, "--room", url, "--fleet", FLEET]
         ours, theirs = pty.openpty() if terminal else os.pipe()
         environment = os.environ | {"TERM": "xterm", "COLUMNS": "200", "LINES": "50"}
+        environment.pop("PYTHONUNBUFFERED", None)  # each change is told at once without it, too
         self.process = subprocess.Popen(
             [*command, "--watch", "--interval", "0.1"], stdout=theirs, stderr=subprocess.PIPE, env=environment
         )
