@@ -80,9 +80,7 @@ class Attempt:
 
     def _own_record(self) -> bytes | None:
         try:
-            # Neither a link to elsewhere nor a pipe that nobody writes is followed.
-            handle = os.open(self.record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with open(handle, "rb") as file:
+            with open(self.record, "rb", opener=_open_plain) as file:
                 line = file.read(RECORD_BYTES + 2)
         except FileNotFoundError:
             return None
@@ -153,6 +151,11 @@ def _plain(name: str) -> str:
     if _PLAIN.fullmatch(name):
         return name
     return f"{re.sub('[^A-Za-z0-9_-]', '-', name)[:100]}~{digest(name.encode()).removeprefix('sha256:')[:12]}"
+
+
+def _open_plain(path: str, flags: int) -> int:
+    # Neither a link to elsewhere nor a pipe that nobody writes is followed.
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _flush(path: Path) -> None:
