@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import strongroom
-from strongroom.cli import output, runners
+from strongroom.cli import dispatch, output, runners
 from strongroom.cli.conform import conform
 from strongroom.cli.inspect import inspect
 from strongroom.cli.listing import get, ls
@@ -90,6 +90,7 @@ app.command(rich_help_panel=_LOOK)(get)
 app.command(rich_help_panel=_CHANGE)(migrate)
 app.add_typer(scope, rich_help_panel=_CHANGE)
 app.add_typer(runners.app, rich_help_panel=_OPERATE)
+app.add_typer(dispatch.app, rich_help_panel=_OPERATE)
 app.command(rich_help_panel=_PROVE)(conform)
 app.command(rich_help_panel=_PROVE)(mutants)
 

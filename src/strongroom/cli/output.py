@@ -52,7 +52,7 @@ Part = str | tuple[str, str]
 
 def exit_code(fault: StrongroomError) -> int:
     """The exit code that tells a script what kind of fault it was."""
-    if isinstance(fault, Unavailable | StoreHeld | Conflict | CommitUnknown):
+    if isinstance(fault, Unavailable | StoreHeld | Conflict | CommitUnknown) or fault.retryable:
         return UNAVAILABLE
     if isinstance(fault, Corrupt | SchemaTooNew | MigrationFailed | NotFound):
         return FOUND

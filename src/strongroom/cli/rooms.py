@@ -39,9 +39,14 @@ def check_queue(name: str) -> None:
 
 
 def default_logs(room: str) -> Path:
-    """Where the logs of runs lie by default: beside a SQLite file, else with the user's own state."""
+    """Where the logs of runs lie by default."""
+    return default_folder(room, "logs")
+
+
+def default_folder(room: str, kind: str) -> Path:
+    """Where files that belong to a room lie by default: beside a SQLite file, else with the user's own state."""
     store = StoreUrl.parse(room)
     if store.scheme == "sqlite" and store.place != ":memory:":
-        return Path(f"{store.path}.logs")
+        return Path(f"{store.path}.{kind}")
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "strongroom" / "logs"
+    return Path(state) / "strongroom" / kind

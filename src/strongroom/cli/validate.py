@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -16,6 +14,7 @@ from typer.core import TyperCommand
 from strongroom.cli import output
 from strongroom.cli.commits import commit_object, duration, outcome, short, style
 from strongroom.cli.rooms import DEFAULT_ROOM, Room, check_queue, default_logs, opening
+from strongroom.cli.signals import Signals
 from strongroom.cli.stores import SealKeyFile, open_store
 from strongroom.cli.validation_progress import Display
 from strongroom.domains.stovepipe import RequestState
@@ -127,7 +126,7 @@ def validate(
     recipe.check(source, commits)
     with opening(room):
         engine = open_store(room, seal_key_file, create=True)
-    with engine, _Signals() as signals:
+    with engine, Signals() as signals:
         with opening(room):
             trunk = Trunk(engine, source, name, recipe, jobs=jobs)
         if queue is None:
@@ -145,31 +144,6 @@ def _path(option: str, given: str | None) -> str:
     if given == "":
         raise InvalidArgument(f"{option} is a path in the worktree, and can't be empty")
     return given or ""
-
-
-class _Signals:
-    """Ctrl-C and SIGTERM as something to be asked for, instead of an exception in the middle of anything at all."""
-
-    def __init__(self) -> None:
-        self.received = threading.Event()
-        self.number = 0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                # Where a signal is ignored, as in a shell's background job, it stays so.
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    self._before[number] = signal.signal(number, self._receive)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _receive(self, number: int, _frame: FrameType | None) -> None:
-        self.number = self.number or number
-        self.received.set()
 
 
 def _tell(event: Event, display: Display, as_json: bool) -> None:

@@ -232,9 +232,9 @@ class Crew:
             thread = threading.Thread(
                 target=self._perform, args=(hold, command), name=f"strongroom-{claim.run}", daemon=True
             )
+            thread.start()
             self._working[hold] = thread
             self._watch(Began(claim))
-            thread.start()
 
     def _claim(self, most: int) -> list[Claim]:
         taken: list[Claim] = []
