@@ -127,7 +127,8 @@ def audit(workspace: Workspace) -> Audit:
     findings = [
         *replay.findings,
         *(
-            f"{run} is {_shown(held.get(run))}, but the journal tells of {_shown(replay.runs.get(run))}"
+            f"{run} is {_shown(held.get(run), 'not there')}, "
+            f"but the journal tells of {_shown(replay.runs.get(run), 'no such run')}"
             for run in differing
         ),
     ]
@@ -145,7 +146,7 @@ def _told(run: RunSummary) -> Told:
     return Told(run.number, run.state, run.attempt, run.token, run.entry)
 
 
-def _shown(told: Told | None) -> str:
+def _shown(told: Told | None, nothing: str) -> str:
     if told is None:
-        return "not there"
+        return nothing
     return f"{told.state} (attempt {told.attempt}, token {told.token}, chain {told.entry or '-'})"
