@@ -17,7 +17,8 @@ from strongroom.domains.dispatch import QUEUE_LIMIT, new_id
 from strongroom.errors import InvalidArgument
 from strongroom.records import MAX_LIMIT
 
-_MOST_BYTES: Final = 65_536
+_MOST_BYTES: Final = 2**20
+"""The most bytes of an input as it is written: blanks count here, and not in what is kept of it."""
 
 
 def submit(
@@ -77,12 +78,14 @@ def submit(
 def _input(given: str) -> str:
     try:
         if given == "-":
-            data = sys.stdin.buffer.read(_MOST_BYTES)
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         elif given.startswith("@"):
             with Path(given[1:]).open("rb") as file:
-                data = file.read(_MOST_BYTES)
+                data = file.read(_MOST_BYTES + 1)
         else:
             return given
+        if len(data) > _MOST_BYTES:
+            raise InvalidArgument(f"an input has at most {_MOST_BYTES} bytes")
         return data.decode()
     except OSError as fault:
         raise InvalidArgument(f"the input {given[1:]} can't be read: {fault.strerror}") from fault
