@@ -51,10 +51,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+FOLLOWED_FOR_LONG = ("test_sqlite.py", "test_postgres.py")
+"""Where the engine is followed for long by the model in every run; elsewhere that is one of the long tests."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave each test that takes a room one of the servers: always the same, and each server about as many.
 
-    What is marked `every_room` keeps them all."""
+    What is marked `every_room` keeps them all.
+    """
+    for item in items:
+        if "as_a_plain_model_does_for_long" in item.name and item.path.name not in FOLLOWED_FOR_LONG:
+            item.add_marker(pytest.mark.long)
     if config.getoption("every_room"):
         return
     names = sorted(SERVERS)

@@ -23,7 +23,7 @@ def test_the_whole_contract_holds_through_followers(etcd_cluster: list[Address])
     leader = leader_among(etcd_cluster)
     followers = [address for number, address in enumerate(etcd_cluster) if number != leader]
     with UrlHarness(store_url(followers, "followers")) as harness:
-        report = run(harness)
+        report = run(harness, slow=False)
     assert report.failed == ()
     assert report.unsupported == ()
     assert report.passed > 200

@@ -91,9 +91,9 @@ def test_a_quick_run_prints_a_json_line_for_each_measurement(tmp_path: Path) -> 
     ("group", "kind", "flush"),
     [
         ("postgres", "postgres", "fsync=on"),
-        ("mysql", "mariadb", "innodb_flush_log_at_trx_commit=1"),
-        ("etcd", "etcd", "fsync of its log for every commit"),
-        ("dynamodb", "dynamodb", "in memory, nothing is flushed"),
+        pytest.param("mysql", "mariadb", "innodb_flush_log_at_trx_commit=1", marks=pytest.mark.long),
+        pytest.param("etcd", "etcd", "fsync of its log for every commit", marks=pytest.mark.long),
+        pytest.param("dynamodb", "dynamodb", "in memory, nothing is flushed", marks=pytest.mark.long),
     ],
 )
 def test_a_quick_run_measures_both_sides_on_a_private_server(group: str, kind: str, flush: str) -> None:

@@ -42,6 +42,7 @@ def test_a_page_knows_whether_there_is_another(yard: Yard) -> None:
     for _ in range(4):
         yard.submit()
     assert yard.workspace.runs.list(limit=4).next == 0
+    assert yard.workspace.runs.list(limit=10_000).next == 0
     page = yard.workspace.runs.list(limit=3)
     assert page.next == page.items[-1].number
     last = yard.workspace.runs.list(limit=3, after=page.next)

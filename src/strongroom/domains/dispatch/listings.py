@@ -71,7 +71,7 @@ def walk(
     items: list[T] = []
     before, examined = after, 0
     while examined < most:
-        size = max(_CHUNK, limit + 1)
+        size = min(max(_CHUNK, limit + 1), MAX_LIMIT)
         found = chunk(before, size)
         for item in found:
             if fits(item):
