@@ -68,18 +68,13 @@ def of_postgres(patch: pytest.MonkeyPatch) -> Asked:
 def of_mysql(patch: pytest.MonkeyPatch) -> Asked:
     """Round trips, each by the first words of the statements that it carries."""
     asked: Asked = []
-    trip, ask = MysqlLink.trip, MysqlLink.ask
+    trip = MysqlLink.trip
 
     def watched(link: MysqlLink, statements: Sequence[str]) -> Any:
         asked.append(_trip(statements))
         return trip(link, statements)
 
-    def watched_question(link: MysqlLink, statement: str) -> Any:
-        asked.append(_trip([statement]))
-        return ask(link, statement)
-
     patch.setattr(MysqlLink, "trip", watched)
-    patch.setattr(MysqlLink, "ask", watched_question)
     return asked
 
 
