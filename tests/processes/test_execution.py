@@ -385,3 +385,7 @@ def test_a_command_is_checked_before_anything_is_run(tmp_path: Path) -> None:
     find_command(["./build.sh"], tmp_path)
     with pytest.raises(InvalidArgument):
         find_command([])
+
+
+def test_a_command_ignores_no_signal_because_python_does(sh: Shell) -> None:
+    assert sh("grep SigIgn /proc/self/status").tail.split()[1].strip("0") == ""

@@ -37,10 +37,11 @@ MAX_LOG_BYTES = 16 * 1024 * 1024
 _PATIENCE_S = 10.0
 
 # Python itself sets LC_CTYPE in the C locale: the second argument is what the command is to have. Signals that are
-# caught, rather than ignored, are back at their defaults in the command. 36 is PR_SET_CHILD_SUBREAPER: the dead of a
-# stopped group are buried here, as otherwise the grace would last until init does so, which in a container is never.
+# caught, rather than ignored, are back at their defaults in the command; Python itself ignores SIGPIPE. 36 is
+# PR_SET_CHILD_SUBREAPER: the dead of a stopped group are buried here, as otherwise the grace would last until init does
+# so, which in a container is never. It does without `subprocess`, whose import takes as long as all the rest.
 _SUPERVISOR = """
-import contextlib, os, select, signal, subprocess, sys, time
+import os, select, signal, sys, time
 
 grace, ctype, given, command = float(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]
 os.environ.pop("LC_CTYPE", None)
@@ -51,38 +52,64 @@ signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
 for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, lambda *_: None)
 def tell(kind, number):
-    with contextlib.suppress(OSError):
+    try:
         os.write(0, b"%s %d\\n" % (kind, number))
+    except OSError:
+        pass
 def send(number):
-    with contextlib.suppress(OSError):
-        os.killpg(child.pid, number)
+    try:
+        os.killpg(child, number)
         return True
+    except OSError:
+        return False
+code = None
+def poll(options=os.WNOHANG):
+    global code
+    if code is None:
+        found, status = os.waitpid(child, options)
+        code = os.waitstatus_to_exitcode(status) if found else None
+    return code
 
-try:
-    with open(given or os.devnull, "rb") as source:
-        child = subprocess.Popen(command, stdin=source, start_new_session=True)
-except OSError as fault:
-    tell(b"unstarted", fault.errno)
+broken, breaks = os.pipe()
+child = os.fork()
+if not child:
+    try:
+        os.dup2(os.open(given or os.devnull, os.O_RDONLY), 0)
+        os.setsid()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.execvp(command[0], command)
+    except OSError as fault:
+        os.write(breaks, b"%d" % fault.errno)
+    finally:
+        os._exit(127)
+os.close(breaks)
+if fault := os.read(broken, 16):
+    tell(b"unstarted", int(fault))
     sys.exit()
-tell(b"group", child.pid)
+tell(b"group", child)
 stopped = False
-while child.poll() is None and not stopped:
+while poll() is None and not stopped:
     ready = select.select([0, wake], [], [])[0]
     if wake in ready:
         os.read(wake, 512)
-    stopped = 0 in ready and child.poll() is None
+    stopped = 0 in ready and poll() is None
 if stopped:
-    with contextlib.suppress(Exception):
+    try:
         import ctypes
         ctypes.CDLL(None).prctl(36, 1)
+    except Exception:
+        pass
     send(signal.SIGTERM)
     deadline = time.monotonic() + grace
-    while time.monotonic() < deadline and (child.poll() is None or send(0)):
+    while time.monotonic() < deadline and (poll() is None or send(0)):
         time.sleep(0.01)
-        with contextlib.suppress(ChildProcessError):
-            child.poll() is None or os.waitpid(-child.pid, os.WNOHANG)
+        try:
+            poll() is None or os.waitpid(-child, os.WNOHANG)
+        except ChildProcessError:
+            pass
 send(signal.SIGKILL)
-tell(b"stopped" if stopped else b"ended", child.wait())
+tell(b"stopped" if stopped else b"ended", poll(0))
 """
 
 
