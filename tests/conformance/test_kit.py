@@ -40,7 +40,7 @@ from strongroom.errors import InvalidArgument, Unsupported
 
 T = TypeVar("T")
 
-UNPROVED = {"L4", "B1", "B2", "B3"}
+UNPROVED = {"B1", "B2", "B3"}
 """Clauses of patterns and tools that stand above every engine: they are proved where those are."""
 
 MEMORY = Claims(Strength.MULTI_RECORD, Durability.NONE, Sharing.PROCESS, guards_immutable=False, reopens=False)

@@ -247,6 +247,7 @@ def test_a_mutant_needs_a_name_of_its_own_clauses_and_a_docstring() -> None:
     def memory_abandon_commits(_patch: Patches) -> None:
         """Another of that name."""
 
+    all_mutants()  # so that the names that there are are known
     with pytest.raises(TypeError, match="speechless"):
         mutant("W1", on=Ground.MEMORY)(speechless)
     with pytest.raises(TypeError, match="memory-abandon-commits"):
