@@ -73,3 +73,9 @@ def test_a_key_that_is_no_text_is_corrupt_and_verify_goes_on_behind_it(room: Mys
     assert isinstance(found, Corrupt)
     assert (good, lease) == (("z",), Lease("z"))
     assert room.examine(LEASES, after=bad, limit=5) == [(("z",), Lease("z"))]
+
+
+def test_what_the_server_says_of_a_statement_that_it_does_not_understand_shows_no_value(room: MysqlEngine) -> None:
+    with room.links.lent() as link, pytest.raises(StrongroomError) as told:
+        link.ask("SELECTED 'secret'")
+    assert "secret" not in str(told.value)

@@ -41,6 +41,7 @@ _GONE: Final = {
 """What a server says as the last thing on a connection; another connection, to another node, may do."""
 _BINARY_LOG: Final = 1419
 _KEY_TOO_LONG: Final = 1071
+_SYNTAX: Final = 1064
 _SIGNAL: Final = 1644
 
 _WHY_UNAVAILABLE: Final = {
@@ -120,6 +121,8 @@ def translate(fault: Exception) -> StrongroomError:
             )
         case n if n == _KEY_TOO_LONG:
             return MigrationFailed(f"MySQL: {text}")
+        case n if n == _SYNTAX:  # the server's own words show a piece of the statement, and so of its values
+            return StrongroomError("MySQL: the server does not understand a statement")
         case n if n in _WHY_UNAVAILABLE:
             return Unavailable(f"MySQL: {_WHY_UNAVAILABLE[n]}; nothing of this call was kept")
         case _ if is_lost(fault):
