@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,8 @@ _FOR_LONG: Final = {Ability.GONE_AFTER_COMMIT, Ability.GONE_BEFORE_COMMIT}
 
 _LATE: Final = 0.4
 """Seconds that a late commit is under way after its sender has lost the connection."""
+_AT_ONCE: Final = struct.pack("ii", 1, 0)
+"""No time for a socket that closes to get rid of what it has: it resets its connection."""
 _PATIENCE: Final = 10.0
 """Seconds within which a server must take a connection, and answer a commit."""
 
@@ -120,7 +123,7 @@ class Proxy:
     def cut(self) -> None:
         """Cut every connection."""
         for relay in list(self._relays):
-            relay.cut()
+            relay.reset()
 
     def close(self) -> None:
         """Cut every connection and take no more."""
@@ -171,6 +174,16 @@ class Relay:
         """Set where such an answer has come, or never will."""
         for carry in (self._to_server, self._to_client):
             threading.Thread(target=self._until_cut, args=(carry,), daemon=True).start()
+
+    def reset(self) -> None:
+        """Break the connection at both ends, and have neither think that the other ended it in order.
+
+        A server that goes on with what it was sent notices at its next answer then, not at the one after that.
+        """
+        for end in (self._client, self._server):
+            with contextlib.suppress(OSError):  # it may be closed already
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.cut()
 
     def cut(self) -> None:
         """Break the connection at both ends."""

@@ -214,6 +214,31 @@ def _insert_all(samples: list[Sample], transaction: Transaction) -> None:
         transaction.insert(SAMPLES, sample)
 
 
+@case("T6", Ability.LOST_CONNECTION, sharing=Sharing.NETWORK, strength=Strength.MULTI_RECORD)
+def a_change_that_waits_for_another_when_its_connection_breaks_is_told_truly(kit: Kit) -> None:
+    """Where the other's connection breaks as well the server may go on with the change, and nobody hears of it."""
+    kit.fresh()
+    other = kit.open()
+    for name in map(str, range(12)):
+        looked, cut = threading.Event(), threading.Event()
+
+        def hold(transaction: Transaction, name: str = name, looked: Any = looked, cut: Any = cut) -> None:
+            transaction.get(MARKS, name)
+            transaction.put(PAIRS, Pair("held", ""))
+            looked.set()
+            cut.wait(PATIENCE)
+
+        holding = Started(partial(other.write, hold))
+        looked.wait(PATIENCE)
+        changing = Started(partial(kit.engine.insert, MARKS, Mark(name)))
+        changing.wait(0.05)
+        kit.harness.cut()
+        cut.set()
+        told = [holding.end().error, changing.end().error]
+        checks.equal([e for e in told if e is not None and not isinstance(e, Unavailable)], [], "faults")
+        checks.equal(kit.engine.get(MARKS, name) is not None, told[1] is None, f"whether it is kept, told {told[1]!r}")
+
+
 @case("T4")
 def rivals_do_not_all_wait_equally_long(kit: Kit) -> None:
     kit.engine.insert(THINGS, Thing("a", 1))

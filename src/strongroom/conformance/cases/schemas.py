@@ -26,11 +26,11 @@ from strongroom.conformance.tables import (
     Trace,
     TraceOfOne,
 )
-from strongroom.conformance.threads import errors_of, together
+from strongroom.conformance.threads import Started, errors_of, together
 from strongroom.engine import Engine, Sharing, Strength, Transaction
 from strongroom.engine.catalog import CATALOG, FACTS, STEPS, AppliedStep
-from strongroom.errors import Corrupt, MigrationFailed, SchemaTooNew
-from strongroom.records import REPLACEABLE, Identifier, Record, Schema, Table
+from strongroom.errors import Corrupt, MigrationFailed, SchemaTooNew, TooLarge
+from strongroom.records import REPLACEABLE, AnyTable, Identifier, Record, Schema, Table
 
 ONE, TWO, THREE = GROWING
 
@@ -302,6 +302,80 @@ def those_who_open_at_once_migrate_once(kit: Kit) -> None:
             checks.equal([s.number for s in steps(engine)], [1, 2, 3], "the steps on record")
         checks.equal(len({engine.epoch for engine in engines}), 1, "epochs")
         use(engines[0])
+
+
+OVERTAKING: Final = 1.0
+"""Seconds that a migration gets to overtake one that waits for it; where migrations wait for one another it can't."""
+
+
+class Overtaken:
+    """A migration's rows that call `meet` before a table is made or changed that is none of the engine's own."""
+
+    def __init__(self, rows: Any, meet: Callable[[], None]) -> None:
+        self._rows = rows
+        self._meet = meet
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self._rows, name)
+        if name not in ("create", "add_column"):
+            return operation
+
+        def change(table: AnyTable, what: Any) -> Any:
+            if table not in (STEPS, FACTS):
+                self._meet()
+            return operation(table, what)
+
+        return change
+
+
+@case("M3")
+def a_migration_that_another_overtakes_comes_to_the_same_end(kit: Kit) -> None:
+    for begin in (None, ONE):
+        kit.fresh()
+        engine = kit.open(begin)
+        other = kit.open(None) if engine.claims.sharing >= Sharing.PROCESS else engine
+        migrate, overtaking = engine._migrate, list[Started[None]]()
+
+        def meet(other: Engine = other, overtaking: list[Started[None]] = overtaking) -> None:
+            if not overtaking:
+                overtaking.append(Started(partial(other.prepare, THREE)))
+                overtaking[0].wait(OVERTAKING)
+
+        vars(engine)["_migrate"] = lambda work, migrate=migrate, meet=meet: migrate(
+            lambda rows: work(Overtaken(rows, meet))
+        )
+        engine.prepare(THREE)
+        overtaking[0].end("the migration that overtakes").value()
+        for one in (engine, other):
+            checks.equal([s.number for s in steps(one)], [1, 2, 3], "the steps on record")
+        use(engine)
+
+
+class Longest(Record):
+    """A record whose key is longer than some databases have it."""
+
+    one: Annotated[str, Identifier(1024)]
+    two: Annotated[str, Identifier(1024)]
+    three: Annotated[str, Identifier(1024)]
+    four: Annotated[str, Identifier(1024)]
+
+
+@case("M3")
+def a_step_that_the_database_refuses_is_not_on_record(kit: Kit) -> None:
+    """Whether its table can be made or not, whoever prepares the schema is told, every time."""
+    table = Table("longest", Longest, key=("one", "two", "three", "four"))
+    schema, record = Schema("longest", table), Longest("1", "2", "3", "4")
+    engine = kit.open(ONE)
+    for _ in range(2):
+        try:
+            engine.prepare(schema)
+        except (MigrationFailed, TooLarge):
+            checks.equal(engine.scan(STEPS, "longest", limit=9), [], "the steps on record of a table that was refused")
+            checks.true("longest" not in engine.tables(), "a table that was refused is there")
+            continue
+        if engine.get(table, *table.key_in(record)) is None:
+            engine.insert(table, record)
+    engine.prepare(TWO)
 
 
 @case("M4")

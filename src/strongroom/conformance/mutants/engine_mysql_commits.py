@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pymysql
@@ -10,7 +11,8 @@ import pymysql
 from strongroom.conformance.mutants.patching import Patches
 from strongroom.conformance.mutants.registry import Ground, mutant
 from strongroom.engine import BufferedRows, Stale
-from strongroom.engines.mysql import connector, engine, faults, marks
+from strongroom.engine.catalog import CATALOG
+from strongroom.engines.mysql import connector, engine, faults, marks, migration
 from strongroom.engines.mysql.answers import Answer
 from strongroom.engines.mysql.commits import COMMIT, Commits
 from strongroom.engines.mysql.connector import Connector
@@ -24,9 +26,8 @@ from strongroom.engines.mysql.migration import MigrationRows
 from strongroom.engines.mysql.session import WriteSession
 from strongroom.engines.mysql.snapshots import Snapshot
 from strongroom.engines.mysql.statements import LOCKING, Statements, literal
-from strongroom.engines.sql.turns import Turns
 from strongroom.errors import CommitUnknown, Conflict, StrongroomError
-from strongroom.records import AnyTable, Key, Row
+from strongroom.records import AnyTable, Row
 
 MYSQL = Ground.MYSQL
 GALERA = Ground.GALERA
@@ -144,6 +145,17 @@ def mysql_mark_not_written(patch: Patches) -> None:
 
 
 @mutant("T6", on=MYSQL)
+def mysql_no_mark_where_the_count_is_not_known(patch: Patches) -> None:
+    """A single change leaves no mark where the server, which has nobody left to tell, lost count of the rows."""
+    mark = Marks.mark
+
+    def counted(self: Marks, token: str, *, if_changed: bool = False) -> str:
+        return mark(self, token, if_changed=if_changed).replace("ROW_COUNT() <> 0", "ROW_COUNT() > 0")
+
+    patch.method(Marks, "mark", counted)
+
+
+@mutant("T6", on=MYSQL)
 def mysql_lost_answer_is_taken_for_kept(patch: Patches) -> None:
     """When the connection breaks at a commit nobody asks: it is taken to be kept."""
     patch.method(Commits, "_settled", lambda self, _token, _lost: None)
@@ -249,12 +261,6 @@ def mysql_driver_s_fault_escapes(patch: Patches) -> None:
     patch.method(Link, "ask", bare)
 
 
-@mutant("L2", "T4", on=MYSQL)
-def mysql_turns_never_taken(patch: Patches) -> None:
-    """Processes that append to one log never take turns, and each comes through by luck only."""
-    patch.method(Turns, "notice", lambda self, _fault: None)
-
-
 @mutant("D2", on=MYSQL)
 def mysql_abandoned_work_is_flushed(patch: Patches) -> None:
     """A transaction that changes nothing leaves a mark all the same, which costs a flush."""
@@ -295,23 +301,42 @@ def mysql_close_leaves_connections(patch: Patches) -> None:
 
 
 @mutant("M3", on=MYSQL)
-def mysql_step_recorded_before_its_tables(patch: Patches) -> None:
-    """A migration's step is on record before its tables are made."""
-    make, insert = MigrationRows.create, MigrationRows.insert
+def mysql_steps_recorded_before_their_tables(patch: Patches) -> None:
+    """A migration's steps are on record before their tables and columns are made."""
+    create, add_column, migrating = MigrationRows.create, MigrationRows.add_column, migration.migrating
+    later: list[Callable[[], None]] = []
 
-    def create(self: MigrationRows, *table: Any) -> None:
-        vars(self).setdefault("later", []).append(table)
+    def put_off(self: MigrationRows, table: AnyTable, columns: Sequence[Any]) -> None:
+        if table in CATALOG.tables:  # what the record itself is kept in
+            create(self, table, columns)
+        else:
+            later.append(lambda: create(self, table, columns))
 
-    def record(self: MigrationRows, table: AnyTable, key: Key, row: Row) -> bool:
-        later = vars(self).pop("later", [])
-        first = any(made[0] is table for made in later)  # the record's own table comes before any record
-        inserted = False if first else insert(self, table, key, row)
-        for made in later:
-            make(self, *made)
-        return insert(self, table, key, row) if first else inserted
+    @contextlib.contextmanager
+    def hasty(*arguments: Any, **options: Any) -> Iterator[MigrationRows]:
+        later.clear()
+        with migrating(*arguments, **options) as rows:
+            yield rows
+            for change in later:
+                change()
 
-    patch.method(MigrationRows, "create", create)
-    patch.method(MigrationRows, "insert", record)
+    patch.method(MigrationRows, "create", put_off)
+    patch.method(MigrationRows, "add_column", lambda *column: later.append(lambda: add_column(*column)))
+    patch.function(migrating, hasty)
+
+
+@mutant("M3", on=MYSQL)
+def mysql_step_recorded_whose_table_was_refused(patch: Patches) -> None:
+    """A migration goes on where the server refuses to make a table or a column, and has the step on record."""
+    trip = MigrationRows._link_trip
+
+    def lenient(self: MigrationRows, statement: str, *tolerated: int) -> Sequence[Answer]:
+        try:
+            return trip(self, statement, *tolerated)
+        except StrongroomError:
+            return [Answer((), 0)]
+
+    patch.method(MigrationRows, "_link_trip", lenient)
 
 
 @mutant("M3", on=MYSQL)
@@ -326,8 +351,8 @@ def mysql_table_that_is_there_is_a_fault(patch: Patches) -> None:
     """A step that died behind a new table can't be taken again: the table is there."""
     trip = MigrationRows._link_trip
 
-    def strict(self: MigrationRows, statement: str, *tolerated: int) -> None:
-        trip(self, statement.replace("CREATE TABLE IF NOT EXISTS", "CREATE TABLE"), *tolerated)
+    def strict(self: MigrationRows, statement: str, *tolerated: int) -> Sequence[Answer]:
+        return trip(self, statement.replace("CREATE TABLE IF NOT EXISTS", "CREATE TABLE"), *tolerated)
 
     patch.method(MigrationRows, "_link_trip", strict)
 
