@@ -15,6 +15,7 @@ from strongroom.errors import StrongroomError
 from strongroom.routing import Stage
 
 # As modules: their tests are not to be collected here once more.
+from . import test_failed_moves as failed
 from . import test_moving as moving
 from . import test_placement as placement
 from . import test_router as routing
@@ -53,12 +54,12 @@ NOTICED: Final[dict[str, Test]] = {
         moving.TestAMove().test_its_source_keeps_what_can_t_be_deleted_and_nobody_meets_it(router, rooms)
     ),
     "router-forgotten-moves-are-not-noticed": lambda router, rooms: (
-        moving.TestRefusals().test_a_home_room_that_was_put_back_to_before_a_move(router, rooms)
+        failed.TestRefusals().test_a_home_room_that_was_put_back_to_before_a_move(router, rooms)
     ),
     "router-move-without-its-fence": lambda router, rooms: (
         moving.TestWhileItGoesOn().test_behind_the_fence_reads_go_on_and_writes_are_held(router, rooms, Stage.VERIFIED)
     ),
-    "router-digests-not-compared": lambda router, rooms: moving.TestRefusals().test_a_copy_with_another_digest(
+    "router-digests-not-compared": lambda router, rooms: failed.TestRefusals().test_a_copy_with_another_digest(
         router, rooms
     ),
     "router-source-lets-go-before-the-switch": lambda _router, _rooms: after_any_write(),
@@ -67,13 +68,13 @@ NOTICED: Final[dict[str, Test]] = {
         moving.TestAMove().test_a_row_that_was_deleted_and_made_anew_comes_along_as_the_new_one(router)
     ),
     "router-switch-is-no-compare-and-set": lambda router, rooms: (
-        moving.TestWhoeverDies().test_a_mover_that_was_taken_for_dead_does_no_harm(router, rooms, Stage.VERIFIED)
+        failed.TestWhoeverDies().test_a_mover_that_was_taken_for_dead_does_no_harm(router, rooms, Stage.VERIFIED)
     ),
     "router-deleted-rows-come-along": lambda router, _rooms: (
         moving.TestAMove().test_a_row_that_was_deleted_and_made_anew_comes_along_as_the_new_one(router)
     ),
     "router-target-may-have-rows-already": lambda router, rooms: (
-        moving.TestRefusals().test_a_target_with_rows_from_elsewhere(router, rooms)
+        failed.TestRefusals().test_a_target_with_rows_from_elsewhere(router, rooms)
     ),
     "router-time-of-a-scope-goes-back": lambda router, rooms: with_patches(
         lambda patch: moving.TestAMove().test_the_time_of_the_scope_goes_on_from_that_of_its_former_room(
@@ -93,7 +94,7 @@ def with_patches(test: Callable[[pytest.MonkeyPatch], None]) -> None:
 
 
 def after_any_write() -> None:
-    with_patches(moving.TestWhoeverDies().test_after_any_write_the_scope_has_one_owner_and_the_move_can_be_ended)
+    with_patches(failed.TestWhoeverDies().test_after_any_write_the_scope_has_one_owner_and_the_move_can_be_ended)
 
 
 def over_new_rooms(test: Callable[[Rooms], None]) -> None:
