@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import strongroom
 from strongroom.engines.mysql import MysqlEngine
 from strongroom.errors import (
-    Closed,
     Conflict,
     Unavailable,
 )
@@ -112,22 +110,3 @@ def test_close_leaves_no_session_no_thread_and_no_mark(url: Url, admin: Ask) -> 
         if sessions & {number for (number,) in admin(left)}:
             threading.Event().wait(0.02)
     assert not sessions & {number for (number,) in admin(left)}
-
-
-def test_a_forked_child_neither_uses_nor_ends_its_parent_s_sessions(room: MysqlEngine) -> None:
-    room.insert(LEASES, Lease("a"))
-
-    def fork_inside(transaction: strongroom.Transaction) -> int:
-        transaction.get(LEASES, "a")
-        child = os.fork()
-        if not child:
-            try:
-                transaction.get(LEASES, "b")
-            except Closed:
-                os._exit(7)
-            os._exit(1)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    assert room.write(fork_inside) == 7
-    assert room.get(LEASES, "a") == Lease("a")
-    assert room.write(lambda transaction: take_next(transaction, "a")) == 2

@@ -18,7 +18,6 @@ from strongroom.engine import Durability
 from strongroom.engines.postgres import PostgresEngine
 from strongroom.engines.postgres.calls import BEGIN_WRITE, COMMIT
 from strongroom.errors import (
-    Closed,
     Conflict,
     Corrupt,
     InvalidArgument,
@@ -237,25 +236,6 @@ def test_close_leaves_no_session_no_thread_and_no_mark(url: Callable[..., str], 
         if sessions(admin, "the tests of closing"):
             threading.Event().wait(0.02)
     assert sessions(admin, "the tests of closing") == 0
-
-
-def test_a_forked_child_neither_uses_nor_ends_its_parent_s_sessions(room: PostgresEngine) -> None:
-    room.insert(LEASES, Lease("a"))
-
-    def fork_inside(transaction: strongroom.Transaction) -> int:
-        transaction.get(LEASES, "a")
-        child = os.fork()
-        if not child:
-            try:
-                transaction.get(LEASES, "b")
-            except Closed:
-                os._exit(7)
-            os._exit(1)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    assert room.write(fork_inside) == 7
-    assert room.get(LEASES, "a") == Lease("a")
-    assert room.write(lambda transaction: take_next(transaction, "a")) == 2
 
 
 # Faults, as the server itself has them.
