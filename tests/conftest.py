@@ -89,11 +89,20 @@ def alone(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(params=[*sorted(OPENERS), *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS))])
 def room(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """An open engine with nothing in it, of each kind in turn; also one of single-record strength only."""
-    kind = request.param
-    if kind in SERVERS:
-        url = SERVERS[kind](request.getfixturevalue(kind), f"room_{secrets.token_hex(6)}")
-        engine = strongroom.open(url)
-    else:
-        engine = OPENERS[kind](tmp_path)
-    with engine:
+    with opener(request.param, request, tmp_path)() as engine:
         yield engine
+
+
+def opener(kind: str, request: pytest.FixtureRequest, folder: Path) -> Callable[[], Engine]:
+    """Opens engine objects on one new room of that kind: a database's where the kind is a server's fixture."""
+    if kind not in SERVERS:
+        return lambda: OPENERS[kind](folder)
+    url = SERVERS[kind](request.getfixturevalue(kind), f"room_{secrets.token_hex(6)}")
+    return lambda: strongroom.open(url)
+
+
+MULTI_RECORD = [
+    *sorted(OPENERS.keys() - {"single-record"}),
+    *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS)),
+]
+"""The kinds of rooms whose transactions hold many records, as a fixture's parameters."""

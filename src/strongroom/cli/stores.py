@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlencode
@@ -9,8 +11,11 @@ from urllib.parse import urlencode
 import typer
 
 import strongroom
-from strongroom.engine import Engine, StoreUrl
-from strongroom.errors import InvalidArgument, NotFound
+from strongroom import operations
+from strongroom.engine import Engine, StoreUrl, Strength
+from strongroom.errors import InvalidArgument, MigrationFailed, NotFound
+from strongroom.operations import State
+from strongroom.patterns import Subject
 
 KEY_FILE_VARIABLE: Final = "STRONGROOM_SEAL_KEY_FILE"
 _LONGEST_KEY_FILE: Final = 1_000
@@ -41,6 +46,28 @@ def open_store(url: str, seal_key_file: Path | None, *, create: bool = False) ->
         return strongroom.open(url if create else existing(url), seal_key=read_seal_key(seal_key_file))
     except NotFound as fault:
         raise InvalidArgument(str(fault)) from fault
+
+
+@contextmanager
+def prepared_room(url: str, seal_key_file: Path | None, subject: Subject, *, hint: str = "") -> Iterator[Engine]:
+    """The engine of a room that keeps a multi-record domain already, to be looked at: nothing is made or migrated.
+
+    Arguments:
+        hint: what is added, where the room keeps no such domain.
+
+    Raises as `open_store`; `Unsupported` for an engine of single-record strength; `InvalidArgument` where the room does
+    not keep the domain; `SchemaTooNew` and `MigrationFailed` for tables that this code can't read.
+    """
+    name = subject.schema.name
+    with open_store(url, seal_key_file) as engine:
+        engine.require(Strength.MULTI_RECORD, name)
+        [state] = [state for state in operations.survey(engine, (subject,)).schemas if state.name == name]
+        state.check()
+        if state.state is State.ABSENT:
+            raise InvalidArgument(f"the room {shown_url(url)} keeps no {name}{hint}")
+        if state.state is State.BEHIND:
+            raise MigrationFailed(f"schema {name} is at version {state.version}: bring the room up to date first")
+        yield engine
 
 
 def existing(url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import Final
 
 import pytest
 
-import strongroom
 from strongroom.domains import runners
 from strongroom.engine import Engine
-from tests.conftest import OPENERS, SERVERS
+from tests.conftest import MULTI_RECORD, opener
 from tests.domains.engines import RefusingEngine
 from tests.domains.runners.samples import FLEET, OTHER
 
-EMBEDDED: Final = sorted(OPENERS.keys() - {"single-record"})
 ONE_DOOR: Final = {"memory", "router"}
 """Rooms that one engine object has for itself: there the second door is the first, and threads share it."""
 
@@ -52,15 +49,10 @@ def doors() -> Iterator[Doors]:
     made.close()
 
 
-@pytest.fixture(params=[*EMBEDDED, *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(SERVERS))])
+@pytest.fixture(params=MULTI_RECORD)
 def room(request: pytest.FixtureRequest, tmp_path: Path, doors: Doors) -> Engine:
     """An open engine of multi-record strength with nothing in it, of each kind in turn."""
-    kind = request.param
-    if kind in SERVERS:
-        url = SERVERS[kind](request.getfixturevalue(kind), f"room_{secrets.token_hex(6)}")
-        doors.lead_to(lambda: strongroom.open(url), one=False)
-    else:
-        doors.lead_to(lambda: OPENERS[kind](tmp_path), one=kind in ONE_DOOR)
+    doors.lead_to(opener(request.param, request, tmp_path), one=request.param in ONE_DOOR)
     return doors.another()
 
 

@@ -12,14 +12,12 @@ from typing import Annotated, Final
 
 import typer
 
-from strongroom import operations
-from strongroom.cli.stores import open_store, shown_url
+from strongroom.cli.stores import open_store, prepared_room
 from strongroom.domains import dispatch
 from strongroom.domains.dispatch import QUEUE_LIMIT, Workspace
 from strongroom.domains.dispatch.records import WORKSPACES
-from strongroom.engine import Engine, Strength
-from strongroom.errors import InvalidArgument, MigrationFailed, clip
-from strongroom.operations import State
+from strongroom.engine import Engine
+from strongroom.errors import InvalidArgument, clip
 
 DEFAULT_WORKSPACE: Final = "default"
 """The workspace of a room that has none yet."""
@@ -42,18 +40,9 @@ WorkspaceName = Annotated[
 def looking(room: str, workspace: str | None, seal_key_file: Path | None) -> Iterator[Workspace]:
     """A workspace, to be read.
 
-    Raises as `open_store`; `InvalidArgument` where the room keeps no dispatch, or several workspaces and none was
-    named; `SchemaTooNew` and `MigrationFailed` for tables that this code can't read.
+    Raises as `prepared_room`; `InvalidArgument` where the room keeps several workspaces and none was named.
     """
-    with open_store(room, seal_key_file) as engine:
-        engine.require(Strength.MULTI_RECORD, "dispatch")
-        states = operations.survey(engine, (dispatch.SUBJECT,)).schemas
-        [state] = [state for state in states if state.name == dispatch.SCHEMA.name]
-        state.check()
-        if state.state is State.ABSENT:
-            raise InvalidArgument(f"the room {shown_url(room)} keeps no dispatch: make a job first")
-        if state.state is State.BEHIND:
-            raise MigrationFailed(f"schema {state.name} is at version {state.version}: bring the room up to date first")
+    with prepared_room(room, seal_key_file, dispatch.SUBJECT, hint=": make a job first") as engine:
         yield _workspace(dispatch.Dispatch(engine), workspace)
 
 

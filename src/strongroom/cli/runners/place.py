@@ -13,14 +13,12 @@ from typing import Annotated, Final
 
 import typer
 
-from strongroom import operations
-from strongroom.cli.stores import open_store, shown_url
+from strongroom.cli.stores import open_store, prepared_room
 from strongroom.domains import runners
 from strongroom.domains.runners import RunnerStore
 from strongroom.domains.runners.tables import ATTEMPTS, HOSTS, POLICIES
-from strongroom.engine import Engine, Strength
-from strongroom.errors import InvalidArgument, MigrationFailed, clip
-from strongroom.operations import State
+from strongroom.engine import Engine
+from strongroom.errors import InvalidArgument, clip
 from strongroom.records import AnyTable
 
 DEFAULT_FLEET: Final = "default"
@@ -52,18 +50,9 @@ HostId = Annotated[
 def looking(room: str, fleet: str | None, seal_key_file: Path | None) -> Iterator[RunnerStore]:
     """The store of a fleet, to be read.
 
-    Raises as `open_store`; `InvalidArgument` where the room keeps no runners, or several fleets and none was named;
-    `SchemaTooNew` and `MigrationFailed` for tables that this code can't read.
+    Raises as `prepared_room`, and as `chosen_fleet`.
     """
-    with open_store(room, seal_key_file) as engine:
-        engine.require(Strength.MULTI_RECORD, "runners")
-        states = operations.survey(engine, (runners.SUBJECT,)).schemas
-        [state] = [state for state in states if state.name == runners.SCHEMA.name]
-        state.check()
-        if state.state is State.ABSENT:
-            raise InvalidArgument(f"the room {shown_url(room)} keeps no runners")
-        if state.state is State.BEHIND:
-            raise MigrationFailed(f"schema {state.name} is at version {state.version}: bring the room up to date first")
+    with prepared_room(room, seal_key_file, runners.SUBJECT) as engine:
         yield RunnerStore(engine, chosen_fleet(engine, fleet))
 
 
