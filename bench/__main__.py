@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import raw, scale, size
+from bench import dispatch, raw, scale, size
 from bench.measure import Line
 from bench.missing import Missing
 from bench.peers import PEER_CASES, SERVER_PEER_CASES
@@ -26,6 +26,7 @@ CASES: tuple[Case, ...] = (
     *remote_cases(ETCD),
     *remote_cases(DYNAMODB),
     *scale.CASES,
+    *dispatch.CASES,
 )
 
 
@@ -54,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="a group (raw, size, peers, postgres, mysql, etcd, dynamodb, scale), a peer, or a benchmark",
+        help="a group (raw, size, peers, postgres, mysql, etcd, dynamodb, scale, dispatch), a peer, or a benchmark",
     )
     parser.add_argument("--list", action="store_true", help="list the benchmarks and stop")
     parser.add_argument("--quick", action="store_true", help="only see that they work: the numbers mean nothing")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any, Final
 
-from bench.measure import Line, at_least
+from bench.measure import Goal, Line, at_least
 from bench.missing import Missing
 from bench.peers.places import FILES, Place, check_flush
 from bench.workshop import Case, Work, Workshop, alone
@@ -31,15 +31,25 @@ def peer(module: str) -> Any:
 
 
 def against(
-    shop: Workshop, name: str, bench: str, ours: Work, theirs: Work, flush: str, *, place: Place = FILES
+    shop: Workshop,
+    name: str,
+    bench: str,
+    ours: Work,
+    theirs: Work,
+    flush: str,
+    *,
+    place: Place = FILES,
+    group: str = "",
+    goal: Goal = GOAL,
 ) -> Iterator[Line]:
     """The lines of one job, ours and a peer's: with one caller, and with eight threads."""
     details: dict[str, Any] = {"peer_is": f"{name} {version(name)}", "peer_flush": flush}
     bench += place.suffix
-    yield shop.compare(place.group, bench, alone(ours), alone(theirs), GOAL, "peer", threads=1, **details)
+    group = group or place.group
+    yield shop.compare(group, bench, alone(ours), alone(theirs), goal, "peer", threads=1, **details)
     crew = shop.crew(THREADS)
     sides = crew.side(ours), crew.side(theirs)
-    yield shop.compare(place.group, f"{bench}, {THREADS} threads", *sides, GOAL, "peer", threads=THREADS, **details)
+    yield shop.compare(group, f"{bench}, {THREADS} threads", *sides, goal, "peer", threads=THREADS, **details)
 
 
 __all__ = [

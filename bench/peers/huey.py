@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.measure import Line
-from bench.peers.common import GROUP, LOCK_TIMEOUT, Case, Workshop, against, check_flush, peer
+from bench.peers.common import GROUP, LOCK_TIMEOUT, Case, Work, Workshop, against, check_flush, peer
 from bench.queue import JobQueue
 from bench.tables import PAYLOAD, QUEUE
 
 
-def cycle(shop: Workshop) -> Iterator[Line]:
+def prepared(shop: Workshop) -> tuple[Work, str]:
+    """The peer's side on a new queue of its own, and what its connection says of its flush."""
     file = shop.folder() / "huey.db"
     huey = peer("huey").SqliteHuey("bench", filename=str(file), fsync=True, timeout=LOCK_TIMEOUT)
     shop.closing(huey.storage.close)
@@ -32,6 +33,11 @@ def cycle(shop: Workshop) -> Iterator[Line]:
             nothing(PAYLOAD)
             huey.execute(huey.dequeue())
 
+    return theirs, flush
+
+
+def cycle(shop: Workshop) -> Iterator[Line]:
+    theirs, flush = prepared(shop)
     ours = JobQueue(shop.room(), QUEUE).cycle
     yield from against(shop, "huey", "huey enqueue, dequeue, execute", ours, theirs, flush)
 

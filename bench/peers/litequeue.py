@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bench.measure import Line
-from bench.peers.common import GROUP, LOCK_TIMEOUT, THREADS, Case, Workshop, against, check_flush, peer
+from bench.peers.common import GROUP, LOCK_TIMEOUT, THREADS, Case, Work, Workshop, against, check_flush, peer
 from bench.queue import JobQueue
 from bench.tables import PAYLOAD, QUEUE
 
 
-def cycle(shop: Workshop) -> Iterator[Line]:
+def prepared(shop: Workshop) -> tuple[Work, str]:
+    """The peer's side on a new queue of its own, and what its connection says of its flush."""
     file = shop.folder() / "queue.db"
     queues = [peer("litequeue").LiteQueue(str(file), timeout=LOCK_TIMEOUT) for _ in range(THREADS)]
     for queue in queues:
@@ -31,6 +32,11 @@ def cycle(shop: Workshop) -> Iterator[Line]:
             queue.put(PAYLOAD)
             queue.done(queue.pop().message_id)
 
+    return theirs, flush
+
+
+def cycle(shop: Workshop) -> Iterator[Line]:
+    theirs, flush = prepared(shop)
     ours = JobQueue(shop.room(), QUEUE).cycle
     yield from against(shop, "litequeue", "litequeue put, pop, done", ours, theirs, flush)
 

@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.measure import Line
-from bench.peers.common import GROUP, LOCK_TIMEOUT, Case, Workshop, against, check_flush, peer
+from bench.peers.common import GROUP, LOCK_TIMEOUT, Case, Work, Workshop, against, check_flush, peer
 from bench.queue import JobQueue
 from bench.tables import PAYLOAD, QUEUE
 
 _CLEAR_EVERY: Final = 200
 
 
-def cycle(shop: Workshop) -> Iterator[Line]:
+def prepared(shop: Workshop) -> tuple[Work, str]:
+    """The peer's side on a new queue of its own, and what its connection says of its flush."""
     make = peer("persistqueue").SQLiteAckQueue
     queue = make(str(shop.folder()), multithreading=True, timeout=LOCK_TIMEOUT)
     shop.closing(queue.close)
@@ -34,6 +35,11 @@ def cycle(shop: Workshop) -> Iterator[Line]:
             if item % _CLEAR_EVERY == 0:
                 queue.clear_acked_data(keep_latest=0)
 
+    return theirs, flush
+
+
+def cycle(shop: Workshop) -> Iterator[Line]:
+    theirs, flush = prepared(shop)
     ours = JobQueue(shop.room(), QUEUE).cycle
     yield from against(shop, "persist-queue", "persist-queue put, get, ack", ours, theirs, flush)
 

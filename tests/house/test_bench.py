@@ -70,7 +70,7 @@ def test_the_list_names_every_group() -> None:
     ended = bench("--list")
     assert ended.returncode == 0
     groups = {line.split()[0] for line in ended.stdout.splitlines()}
-    assert groups == {"raw", "size", "peers", "postgres", "mysql", "etcd", "dynamodb", "scale"}
+    assert groups == {"raw", "size", "peers", "postgres", "mysql", "etcd", "dynamodb", "scale", "dispatch"}
 
 
 @pytest.mark.slow
