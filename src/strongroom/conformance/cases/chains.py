@@ -24,7 +24,7 @@ from strongroom.conformance.pattern_tables import (
     prepared,
     sound_lines,
 )
-from strongroom.conformance.threads import errors_of, together
+from strongroom.conformance.threads import Started, errors_of, together
 from strongroom.engine import Engine, Strength, Transaction
 from strongroom.errors import AlreadyExists, Corrupt, InvalidArgument, Unsupported
 from strongroom.patterns import (
@@ -102,6 +102,26 @@ def concurrent_appenders_never_fork_a_chain(kit: Kit) -> None:
     appended = [append(chain, engines[number % 2], f"in turn {number}") for number in range(4)]
     checks.equal([one.line for one in chain.read(engines[0], "s", after=24, limit=9)], appended, "appends in turn")
     checks.equal(found(chain.verify(engines[1], "s")), [], "findings after appends in turn")
+
+
+@case("L4", strength=Strength.MULTI_RECORD)
+def an_append_that_another_overtakes_goes_behind_it(kit: Kit) -> None:
+    """The other comes just before the transaction, when whoever looked for the head earlier has an old one."""
+    engine, other = prepared(kit, CHAINED), another(kit, CHAINED)
+    write, rivals = engine._write, ["first"]
+
+    def overtaken(work: Any, abandoned: Any) -> Any:
+        if rivals:
+            Started(partial(append, TOPICAL, other, rivals.pop())).end("the one that overtakes").value()
+        return write(work, abandoned)
+
+    append(TOPICAL, engine, "before")
+    vars(engine)["_write"] = overtaken
+    append(TOPICAL, engine, "second")
+    del vars(engine)["_write"]
+    topics = [FORMAT.parse(one.line).topic for one in TOPICAL.read(engine, "s", limit=9)]
+    checks.equal(topics, ["before", "first", "second"], "the topics")
+    checks.equal(found(TOPICAL.verify(engine, "s")), [], "findings")
 
 
 @case("L4", strength=Strength.MULTI_RECORD)
