@@ -42,7 +42,7 @@ class Interrupt:
             self._before.clear()  # or the frames would keep alive what they lost
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
-        if frame.f_code.co_filename not in self._files:
+        if frame.f_code.co_filename not in self._files or _is_in_finalizer(frame):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
@@ -57,6 +57,13 @@ class Interrupt:
                     self.where = f"{frame.f_code.co_qualname} line {frame.f_lineno}, offset {frame.f_lasti}"
                     raise KeyboardInterrupt
         return self._step
+
+
+def _is_in_finalizer(frame: FrameType | None) -> bool:
+    """Whether an interrupt would be lost there: what is raised in a finalizer the interpreter swallows."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 @functools.cache

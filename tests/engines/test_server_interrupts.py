@@ -101,10 +101,6 @@ def get(room: strongroom.Engine) -> object:
     return room.get(LEASES, "mine")
 
 
-# A connection that is struck between its making and its keeping is closed by its finalizer, with a warning.
-@pytest.mark.filterwarnings(
-    "ignore:Exception ignored in.*BaseConnection.__del__:pytest.PytestUnraisableExceptionWarning"
-)
 @pytest.mark.parametrize("call", [write, update, read, get])
 def test_wherever_an_interrupt_strikes_the_engine_goes_on(
     kind: Kind, room: strongroom.Engine, call: Callable[[strongroom.Engine], object]

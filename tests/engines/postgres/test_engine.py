@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 import os
 import socket
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
@@ -16,7 +19,8 @@ import strongroom
 from servers.server import Address
 from strongroom.engine import Durability
 from strongroom.engines.postgres import PostgresEngine
-from strongroom.engines.postgres.calls import BEGIN_WRITE, COMMIT
+from strongroom.engines.postgres.calls import BEGIN_WRITE, COMMIT, Statement
+from strongroom.engines.postgres.link import Link
 from strongroom.errors import (
     Conflict,
     Corrupt,
@@ -236,6 +240,22 @@ def test_close_leaves_no_session_no_thread_and_no_mark(url: Callable[..., str], 
         if sessions(admin, "the tests of closing"):
             threading.Event().wait(0.02)
     assert sessions(admin, "the tests of closing") == 0
+
+
+def test_a_connection_that_was_refused_something_is_held_by_nobody_else(room: PostgresEngine) -> None:
+    """Ctrl-C may take it from whoever has it: then it is to be let go of at once, and not when garbage is collected."""
+
+    def refused() -> weakref.ref[Link]:
+        link = room._links.take()
+        with contextlib.suppress(StrongroomError):
+            link.trip(Statement("SELECT 1 / 0")())
+        return weakref.ref(link)
+
+    gc.disable()
+    try:
+        assert refused()() is None
+    finally:
+        gc.enable()
 
 
 # Faults, as the server itself has them.

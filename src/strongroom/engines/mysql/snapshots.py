@@ -55,14 +55,17 @@ def read(links: Links, statements: TableStatements, work: Callable[[Rows], T]) -
     def on(link: Link) -> T:
         snapshot = Snapshot(link, statements)
         try:
-            result = work(snapshot)
-            if isinstance(snapshot.fault, Stale):
-                raise snapshot.fault  # also where `work` went on after it
-            return result
+            try:
+                result = work(snapshot)
+                if isinstance(snapshot.fault, Stale):
+                    raise snapshot.fault  # also where `work` went on after it
+                return result
+            finally:
+                if snapshot.fault is None:
+                    snapshot.end()
+                elif link.fit:
+                    link.fit = False
         finally:
-            if snapshot.fault is None:
-                snapshot.end()
-            elif link.fit:
-                link.fit = False
+            snapshot.fault = None  # whose traceback leads back to here: the two would hold the connection
 
     return links.reading(on)

@@ -22,7 +22,7 @@ from psycopg.types.string import ByteaBinaryLoader, TextBinaryLoader
 from strongroom.engines.postgres.calls import Call, Statement
 from strongroom.engines.postgres.faults import Lost, fault_of
 from strongroom.engines.sql import Gone
-from strongroom.errors import Corrupt, Unavailable
+from strongroom.errors import Corrupt, StrongroomError, Unavailable
 
 GRACE_MS: Final = 1_000
 """How much longer than the server waits for anything its answer is waited for."""
@@ -100,9 +100,7 @@ class Link:
         failed = next((answer for answer in answers if answer.status not in _OK), None)
         if failed is not None:
             self._note_prepared(sent, answers)
-            said = fault_of(failed)
-            self._under_way = isinstance(said, Lost)
-            raise said
+            raise self._refusal(failed)
         if len(answers) != len(sent):
             raise Lost("PostgreSQL: the connection broke")
         self._under_way = False
@@ -110,6 +108,12 @@ class Link:
             return answers
         self._note_prepared(sent, answers)
         return [answer for answer, prepared in zip(answers, sent, strict=True) if prepared is None]
+
+    def _refusal(self, failed: PGresult) -> StrongroomError:
+        # Not in `trip`, where a variable and the traceback of its value would hold each other, and this connection.
+        said = fault_of(failed)
+        self._under_way = isinstance(said, Lost)
+        return said
 
     def rows(self, answer: PGresult) -> list[tuple[Any, ...]]:
         """The rows of an answer. `Corrupt` for a text that is none."""

@@ -29,8 +29,8 @@ class Snapshots:
 
     def _read_once(self, work: Callable[[Rows], T]) -> T:
         link = self._links.take()
+        snapshot = _Snapshot(link, self._statements)
         try:
-            snapshot = _Snapshot(link, self._statements)
             try:
                 result = work(snapshot)
             except Exception:
@@ -41,6 +41,8 @@ class Snapshots:
                 raise snapshot.fault  # the function went on after it: what it was told is of no worth
             return result
         finally:
+            # Its traceback leads back to here: Ctrl-C below would leave the connection in nobody's hands, and in use.
+            snapshot.fault = None
             self._links.leave(link)
 
 
