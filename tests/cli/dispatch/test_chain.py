@@ -146,7 +146,7 @@ def test_no_message_shows_a_secret(work: Run, here: Path, key: Path, two_done: l
     told = work("chain", "verify", "--key", f"@{key}")
     assert told.exit_code == 2
     assert secret not in told.output
-    assert secret.rpartition("+")[2] not in told.output
+    assert secret.split("+", 4)[4] not in told.output
 
 
 @pytest.mark.parametrize(

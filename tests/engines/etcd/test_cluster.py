@@ -21,6 +21,7 @@ from strongroom.errors import AlreadyExists, CommitUnknown, Unavailable
 from strongroom.patterns import Log
 from strongroom.records import NEVER, Identifier, Record, Schema, Table
 from tests.engines.leases import LEASES, Lease, take_next
+from tests.servers.asking import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -78,6 +79,11 @@ class Load:
         for thread in self._threads:
             thread.join(100)
         self._stack.close()
+
+    def goes_on(self) -> None:
+        """Wait until each counts further; fail when that takes longer than anything should."""
+        before = list(self.counts)
+        wait_until(lambda: all(now > then for now, then in zip(self.counts, before, strict=True)), 60)
 
     def check(self) -> None:
         """End the work, and compare what is there with what was acknowledged."""
@@ -195,11 +201,9 @@ def test_a_node_that_stands_still_holds_up_nobody_for_long(cluster: EtcdCluster,
     for behind_leader in (0, 1):
         node = cluster.nodes[(cluster.leader() + behind_leader) % 3]
         node.pause()
-        time.sleep(2.5)
-        before = list(load.counts)
-        time.sleep(2)
         try:
-            assert all(now > then for now, then in zip(load.counts, before, strict=True))
+            time.sleep(2.5)
+            load.goes_on()
         finally:
             node.resume()
         time.sleep(1)
